@@ -5,7 +5,7 @@ Before a segment that is sent whole and follows one that is not, the state of th
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -55,6 +55,8 @@ class RunSegments:
 
     def __init__(self) -> None:
         self._ended: list[RunSegment] = []
+        self._known = 0  # how many segments have ended when `_state` held: it is needed for each page that opens
+        self._state: EntityValues = {}
         self._parts = 0
         self._begin()
 
@@ -64,6 +66,7 @@ class RunSegments:
         other._ended = [segment for segment in self._ended if segment.end <= len(parts)]
         other._parts = other._ended[-1].end if other._ended else 0
         other._begin()
+        other._know_state_before(max(len(other._ended) - 1, 0))
         for part in parts[other._parts :]:
             other.take(part)
         return other
@@ -82,6 +85,7 @@ class RunSegments:
         if part.overview:
             self._ended.append(RunSegment(self._first, self._parts, self._first_seq, part.overview, self._values))
             self._begin()
+            self._know_state_before(len(self._ended) - 1)
 
     def _apply(self, part: bytes) -> None:
         written = msgspec.json.decode(part, type=_ChangesOfPart)
@@ -90,6 +94,19 @@ class RunSegments:
             for name, value in zip(changes.names, changes.values, strict=True):
                 known = _znode_value(value, self._texts) if entity_type == "znode" else bytes(value)
                 self._values[entity_type, self._texts[name]] = known
+
+    def _know_state_before(self, segment: int) -> None:
+        for before in self._ended[self._known : segment]:
+            self._state |= before.values
+        self._known = segment
+
+    def _state_before(self, segment: int) -> EntityValues:
+        """Return the value of each entity that there ever was before a segment."""
+        is_known = segment >= self._known
+        state = dict(self._state) if is_known else {}
+        for before in self._ended[self._known if is_known else 0 : segment]:
+            state |= before.values
+        return state
 
     def shown(self, parts: Sequence[Happened], around: int | None = None, most_whole: int | None = MOST_WHOLE) -> str:
         """Return what a page is sent of the parts of the run, as JSON: a list of parts, overviews and states.
@@ -112,18 +129,15 @@ class RunSegments:
                 written.append(segment.overview)
             else:
                 if not was_whole:
-                    written.append(_state_before(ended[:number]))
+                    written.append(_state_in_page(self._state_before(number)))
                 written += (part.part for part in parts[segment.first : segment.end])
             was_whole = number in whole
         written += (part.part for part in parts[ended[-1].end if ended else 0 :])
         return f"[{b','.join(written).decode()}]"
 
 
-def _state_before(segments: Iterable[RunSegment]) -> bytes:
-    """Return the value of each entity that there ever was in the first segments of a run, as JSON: {"state": …}."""
-    state: EntityValues = {}
-    for segment in segments:
-        state |= segment.values
+def _state_in_page(state: EntityValues) -> bytes:
+    """Return the state of the cluster as JSON: {"state": …}."""
     names: dict[str, list[str]] = {}
     values: dict[str, list[bytes]] = {}
     for (entity_type, name), value in state.items():

@@ -105,10 +105,11 @@ class ActBar {
 
   showLinks(now) {
     const box = byId("link-table");
-    const pairs = now.brokers.flatMap((one, i) => now.brokers.slice(i + 1).map((other) => this.links.between(one, other).size > 0));
-    const bad = pairs.filter(Boolean).length;
-    byId("link-summary").textContent = `Links between brokers: ${bad ? `${bad} of ${pairs.length} not as they should be` : "all as they should be"}`;
-    const drawn = linkTable(this.links, now.brokers);
+    const { brokers } = now;
+    const isBad = (one, other) => this.links.between(one, other).size > 0;
+    const bad = this.links.faults.length ? brokers.flatMap((one, i) => brokers.slice(i + 1).filter((other) => isBad(one, other))).length : 0;
+    byId("link-summary").textContent = `Links between brokers: ${bad ? `${bad} of ${(brokers.length * (brokers.length - 1)) / 2} not as they should be` : "all as they should be"}`;
+    const drawn = linkTable(this.links, brokers);
     if (box.innerHTML === drawn.outerHTML) return;
     const focused = box.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     box.replaceChildren(drawn);

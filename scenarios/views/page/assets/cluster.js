@@ -21,26 +21,51 @@ const STATES = {
   unseen: ["○", "not there"], // for a trace without process events
 };
 
-/** Show the cluster after an event. Args: matrix: for the partitions, if they are many. */
-function showCluster(panel, run, histories, controllers, place, matrix) {
-  if (!run.isKnown(place)) {
-    panel.replaceChildren(element("p", { class: "notice" }, outsideText(run, place)));
-    return;
+class ClusterPanel {
+  /** Args: matrix: for the partitions, if they are many. */
+  constructor(panel, run, histories, matrix) {
+    Object.assign(this, { panel, run, histories, matrix });
+    [this.above, this.below, this.rest] = [element("div"), element("div"), element("div")];
+    this.cells = element("div", {}, matrix.elements);
+    this.list = element("ul", { class: "cards", "aria-label": "Brokers" });
+    this.cards = new Map(); // broker -> what its card shows, as a text, and the card: it is made anew when that has changed
+    this.content = [element("h2", { class: "hidden" }, "The cluster"), this.above, this.list, this.below, this.cells, this.rest];
   }
-  const partitions = histories.allAt(place, "partition");
-  const brokers = brokersAt(histories, controllers, place, partitions);
-  const clients = [...histories.allAt(place, "owned")].sort((a, b) => byName(a[0], b[0]));
-  panel.replaceChildren(
-    element("h2", { class: "hidden" }, "The cluster"),
-    summary(run, histories, controllers, place, partitions, brokers),
-    clients.length ? consumersPart(histories, place, clients) : "",
-    element("ul", { class: brokers.length > 12 ? "cards small" : "cards", "aria-label": "Brokers" }, brokers.map(brokerCard)),
-    members(histories, place),
-    ...(partitions.size > MOST_WITHOUT_MATRIX ? matrix.elements : []),
-    partitions.size ? partitionTable(histories, place, partitions, partitions.size > MOST_ROWS ? ROWS_OF_MANY : MOST_ROWS) : "",
-    metricsPart(histories, place),
-  );
-  if (partitions.size > MOST_WITHOUT_MATRIX) matrix.draw(partitions, place, contentWidth(panel));
+
+  /** Show the cluster after an event. */
+  show(controllers, place) {
+    const { panel, run, histories, matrix } = this;
+    if (!run.isKnown(place)) {
+      panel.replaceChildren(element("p", { class: "notice" }, outsideText(run, place)));
+      return;
+    }
+    const partitions = histories.allAt(place, "partition");
+    const brokers = brokersAt(histories, controllers, place, partitions);
+    const clients = [...histories.allAt(place, "owned")].sort((a, b) => byName(a[0], b[0]));
+    const areMany = partitions.size > MOST_WITHOUT_MATRIX;
+    if (this.list.parentElement !== panel) panel.replaceChildren(...this.content);
+    this.above.replaceChildren(summary(run, histories, controllers, place, partitions, brokers), clients.length ? consumersPart(histories, place, clients) : "");
+    this.showCards(brokers);
+    this.below.replaceChildren(members(histories, place));
+    this.cells.hidden = !areMany;
+    this.rest.replaceChildren(
+      partitions.size ? partitionTable(histories, place, partitions, partitions.size > MOST_ROWS ? ROWS_OF_MANY : MOST_ROWS) : "",
+      metricsPart(histories, place),
+    );
+    if (areMany) matrix.draw(partitions, place, panel);
+  }
+
+  showCards(brokers) {
+    this.list.classList.toggle("small", brokers.length > 12);
+    const cards = brokers.map((broker) => {
+      const few = (names) => (names.length > MOST_CHIPS ? names.length : names);
+      const shows = JSON.stringify({ ...broker, leads: few(broker.leads), follows: few(broker.follows), behind: few(broker.behind) });
+      if (this.cards.get(broker.id)?.shows !== shows) this.cards.set(broker.id, { shows, card: brokerCard(broker) });
+      return this.cards.get(broker.id).card;
+    });
+    for (const [i, card] of cards.entries()) if (this.list.children[i] !== card) this.list.insertBefore(card, this.list.children[i] ?? null);
+    while (this.list.children.length > cards.length) this.list.lastChild.remove();
+  }
 }
 
 /** Return the width that the content of a panel has, without a scroll bar. */

@@ -34,13 +34,16 @@ class EventList {
     this.read = 0;
     this.places = [];
     this.tops = [0];
+    this.widths.clear();
   }
 
-  /** List the events that were appended to the run. */
+  /** List the events that were appended to the run; they are drawn when an event is shown. */
   grow() {
+    const listed = this.read === 0 ? 0 : this.places.length;
     this.fillChoices(this.read);
-    this.filter(this.read);
+    this.find(this.read);
     this.read = this.run.length;
+    this.place(listed);
   }
 
   /** Offer all nodes, kinds, topics and partitions that occur from an event on. */
@@ -73,8 +76,14 @@ class EventList {
     return partition === undefined ? [topic] : [topic, `${topic}-${partition}`];
   }
 
-  /** List the events that match the filter; of those before `first`, they are listed already. */
-  filter(first = 0) {
+  /** List the events that match the filter, and draw them. */
+  filter() {
+    this.find(0);
+    this.resize();
+  }
+
+  /** Find the events that match the filter, from one on. */
+  find(first) {
     const { run } = this;
     const [search, node, kind, subject, ofNote] = this.inputs.map((input) => (input.type === "checkbox" ? input.checked : input.value));
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -83,7 +92,6 @@ class EventList {
       return words.every((word) => text.includes(word));
     };
     if (first === 0) this.places = [];
-    const listed = this.places.length;
     for (let place = first; place < run.length; place++) {
       if (ofNote && run.ranks[place] === ORDINARY) continue;
       if (node && run.node(place) !== node) continue;
@@ -93,14 +101,10 @@ class EventList {
       this.places.push(place);
     }
     this.found.textContent = `${this.places.length.toLocaleString("en")} of ${plural(run.length, "event")}`;
-    this.resize(listed);
   }
 
-  /** Place the rows, those before `first` at where they are, and draw them. */
-  resize(first = 0) {
-    this.place(first);
-    this.rows.style.height = `${this.tops.at(-1)}px`;
-    this.box.classList.toggle("narrow", this.isNarrow);
+  resize() {
+    this.place(0);
     this.reveal();
     this.draw();
   }
@@ -121,6 +125,8 @@ class EventList {
       const lines = this.lines(run.says(place), room, run.ranks[place] === KEY_EVENT ? 1 : 0, indent) + Number(this.isNarrow);
       this.tops[i + 1] = this.tops[i] + lines * this.line + ROW_PADDING;
     }
+    this.rows.style.height = `${this.tops.at(-1)}px`;
+    this.box.classList.toggle("narrow", this.isNarrow);
   }
 
   width(word, font) {

@@ -11,7 +11,7 @@ class PartitionMatrix {
   /** `choose` is called with the name of a partition that was clicked. */
   constructor(histories, choose) {
     this.histories = histories;
-    this.canvas = element("canvas", { class: "matrix", role: "img" });
+    this.canvas = element("canvas", { class: "matrix", role: "img", "aria-label": "Partitions" });
     this.hint = element("p", { class: "muted matrix-hint", "aria-hidden": "true" }, HOW_TO_READ);
     this.names = [];
     this.drawn = []; // what each cell shows: a text that changes when the cell does
@@ -28,13 +28,14 @@ class PartitionMatrix {
     return [this.canvas, this.hint];
   }
 
-  /** Draw what has changed. Args: partitions: a Map from name to value; width: that is there for it, in pixels. */
-  draw(partitions, place, width) {
+  /** Draw what has changed. Args: partitions: a Map from name to value; panel: the element whose width is there for it. */
+  draw(partitions, place, panel) {
     const { canvas, histories } = this;
     this.partitions = partitions;
     this.names = histories.namesOf("partition").filter((name) => partitions.has(name));
     const halted = haltedLeaders(histories, place);
-    this.fit(width);
+    this.place = place;
+    this.fit(this.widthIn(panel));
     const pen = canvas.getContext("2d");
     const counts = { unled: 0, under: 0 };
     for (const [i, name] of this.names.entries()) {
@@ -53,6 +54,21 @@ class PartitionMatrix {
       `${plural(this.names.length, "partition")}: ${counts.unled} without a working leader, ${counts.under} only under-replicated, `
       + `${this.names.length - counts.unled - counts.under} as they should be. The table below lists those in trouble first.`,
     );
+  }
+
+  /** Return the width of a panel's content, in pixels. It is only measured when it has changed: to measure takes long. */
+  widthIn(panel) {
+    if (this.panel !== panel) {
+      this.panel = panel;
+      this.width = contentWidth(panel);
+      new ResizeObserver(([{ contentRect }]) => {
+        const width = Math.floor(contentRect.width);
+        if (width === this.width || width <= 0) return;
+        this.width = width;
+        this.draw(this.partitions, this.place, panel);
+      }).observe(panel);
+    }
+    return this.width;
   }
 
   /** Make the cells as large as they can be. If the size or the theme has changed, all are drawn anew. */

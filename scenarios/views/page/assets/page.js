@@ -28,7 +28,7 @@ class Page {
     this.list = new EventList(run, (place) => this.go(place));
     this.tree = new Tree(byId("tree"), byId("path"), run, histories);
     this.partitions = new PartitionPanel(byId("partition-list"), byId("partition-search"), run, histories, (name) => this.listEventsOf(name));
-    this.matrix = new PartitionMatrix(histories, (name) => this.listEventsOf(name));
+    this.cluster = new ClusterPanel(byId("cluster"), run, histories, new PartitionMatrix(histories, (name) => this.listEventsOf(name)));
     this.diagram = new Diagram(byId("messages"), run);
     this.showSummary();
     this.showAbout();
@@ -69,7 +69,7 @@ class Page {
   /** Update the panels of the cluster, the znodes and the state machines that are visible. */
   showState() {
     const isSeen = (id) => this.isWide ? document.body.dataset.state === id : document.body.dataset.panel === id;
-    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.picture.controllers, this.place, this.matrix);
+    if (isSeen("cluster")) this.cluster.show(this.picture.controllers, this.place);
     if (isSeen("partitions")) this.partitions.show(this.place);
     if (isSeen("messages")) this.diagram.show(this.place);
     if (isSeen("znodes")) this.tree.show(this.place);

@@ -28,6 +28,6 @@ class PartitionPanel {
       ...(found.size > MOST_WITHOUT_MATRIX ? this.matrix.elements : []),
       found.size ? partitionTable(this.histories, place, found, MOST_LISTED, this.filterEvents) : "",
     );
-    if (found.size > MOST_WITHOUT_MATRIX) this.matrix.draw(found, place, contentWidth(this.panel));
+    if (found.size > MOST_WITHOUT_MATRIX) this.matrix.draw(found, place, this.panel);
   }
 }

@@ -50,7 +50,7 @@ def test_what_was_drawn_step_by_step_is_what_is_drawn_at_once(many: Tab) -> None
             f"""(() => {{
                 const [canvas, other] = [document.querySelector("#cluster canvas"), {anew}];
                 canvas.after(other.canvas);
-                other.draw(kcsim.histories.allAt(kcsim.page.place, "partition"), kcsim.page.place, parseFloat(canvas.style.width));
+                other.draw(kcsim.histories.allAt(kcsim.page.place, "partition"), kcsim.page.place, byId("cluster"));
                 const isSame = canvas.toDataURL() === other.canvas.toDataURL();
                 other.canvas.remove();
                 return isSame;
@@ -63,7 +63,7 @@ def test_a_click_on_a_cell_lists_the_events_of_its_partition(many: Tab) -> None:
     many.evaluate("kcsim.go(kcsim.run.length - 1)")
     many.evaluate(
         """(() => {
-            const { matrix } = kcsim.page;
+            const { matrix } = kcsim.page.cluster;
             const { left, top } = matrix.canvas.getBoundingClientRect();
             const at = { clientX: left + matrix.cell * 1.5, clientY: top + matrix.cell / 2 };
             for (const type of ["pointermove", "click"]) matrix.canvas.dispatchEvent(new MouseEvent(type, at));
