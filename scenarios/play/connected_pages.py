@@ -11,10 +11,10 @@ class ConnectedPages:
     """The pages of one cluster, and the last messages of the kinds that are sent only when they change.
 
     Args:
-        everything: returns the message with all that the messages so far have said.
+        everything: see PageQueue.
     """
 
-    def __init__(self, everything: Callable[[], str]) -> None:
+    def __init__(self, everything: Callable[[int | None], str]) -> None:
         self._everything = everything
         self._pages: set[PageQueue] = set()
         self._sent: dict[str, str] = {}

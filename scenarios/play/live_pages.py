@@ -208,9 +208,11 @@ class LivePages:
         refused = {"at_ms": act.at_ms, "step": act.step, "why": why}
         self.pages.send({"refused": refused, "acts": acts_in_page(self._acts)})
 
-    def _everything(self) -> str:
+    def _everything(self, around: int | None = None) -> str:
+        """Return the message with all that the pages are to have: always the same, as earlier events are dropped."""
         rest = {"about": self._about(), "clock": self._clock(), "acts": acts_in_page(self._acts), "forks": self._forks()}
-        return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, "live": self._live_state()})[1:]}'
+        live = {"most_whole": None, "live": self._live_state()}
+        return f'{{"all":[{",".join(self._parts)}],{as_json({**rest, **live})[1:]}'
 
     @property
     def _happened(self) -> int:

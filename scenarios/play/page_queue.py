@@ -15,16 +15,18 @@ class PageQueue:
     with a page that has just connected.
 
     Args:
-        everything: returns the message with all that the messages so far have said.
+        everything: returns the message with all that the messages so far have said; of a long run, with what surrounds the
+            event of this number, or the last event.
         most_waiting: in characters.
     """
 
-    def __init__(self, everything: Callable[[], str], most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, everything: Callable[[int | None], str], most_waiting: int = MOST_WAITING) -> None:
         self._everything = everything
         self._most_waiting = most_waiting
         self._waiting: deque[str] = deque()
         self._size = 0
         self._is_behind = True
+        self._around: int | None = None
         self._changed = asyncio.Event()
         self._changed.set()
 
@@ -37,8 +39,9 @@ class PageQueue:
             self.begin_anew()
         self._changed.set()
 
-    def begin_anew(self) -> None:
-        """Drop what is waiting, and send everything instead."""
+    def begin_anew(self, around: int | None = None) -> None:
+        """Drop what is waiting, and send everything instead. Args: around: see `everything`."""
+        self._around = around
         self._waiting.clear()
         self._size = 0
         self._is_behind = True
@@ -49,7 +52,7 @@ class PageQueue:
         await self._changed.wait()
         if self._is_behind:
             self._is_behind = False
-            message = self._everything()
+            message, self._around = self._everything(self._around), None
         else:
             message = self._waiting.popleft()
             self._size -= len(message)

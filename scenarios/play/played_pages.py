@@ -15,6 +15,7 @@ from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
 from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster
 from kcsim.scenarios.play.shared_play import shared_page
+from kcsim.scenarios.play.shown_parts import MOST_WHOLE
 
 STORY_EVERY_S = 1.0
 NOT_A_SCENARIO = "No scenario file can say how this cluster has begun: in the state of another one."
@@ -26,9 +27,11 @@ class PlayedPages:
 
     Args:
         origin: how the cluster has begun, if that has to be said.
+        most_whole: of a run with more events than these, a page is sent parts only.
     """
 
-    def __init__(self, cluster: PlayedCluster, origin: str = "") -> None:
+    def __init__(self, cluster: PlayedCluster, origin: str = "", most_whole: int = MOST_WHOLE) -> None:
+        self._most_whole = most_whole
         self.pages = ConnectedPages(self._everything)
         self.below: Mapping[str, ServedCluster] = NOTHING_BELOW
         self._cluster = cluster
@@ -64,6 +67,8 @@ class PlayedPages:
             case {"share": True}:
                 self._cluster.count_records(self._cluster.forks.values())
                 page.put(as_json({"shared": await asyncio.to_thread(shared_page, self._cluster, self._origin)}))
+            case {"around": int(seq)}:
+                page.begin_anew(seq)
             case _:
                 self._do(wanted)
 
@@ -77,7 +82,8 @@ class PlayedPages:
 
     def _compared(self, one: Fork, other: Fork) -> str:
         """Return the message with the differences of two futures, and with the events of the one that is not shown."""
-        parts, found = parts_text(list(one.run.parts)), as_json(compared(one, other))
+        run = one.run
+        parts, found = run.segments.shown(list(run.parts), None, self._most_whole), as_json(compared(one, other))
         return f'{{"compared":{found},"other":{parts},"other_about":{about_text(one)}}}'
 
     def _do(self, wanted: Mapping[str, Any]) -> None:
@@ -153,11 +159,13 @@ class PlayedPages:
             self._story_of, self._story_at_s = present, now_s
             cluster.ask_for_story()
 
-    def _everything(self) -> str:
+    def _everything(self, around: int | None = None) -> str:
         cluster = self._cluster
+        parts = cluster.fork.run.segments.shown(cluster.parts, around, self._most_whole)
         about = about_text(cluster.fork)
-        rest = as_json({"clock": self._clock(), "acts": self._acts(), "forks": self._forks()})
-        return f'{{"all":{parts_text(cluster.parts)},"about":{about},{rest[1:]}'
+        sent = {"around": around, "most_whole": self._most_whole}
+        rest = as_json({**sent, "clock": self._clock(), "acts": self._acts(), "forks": self._forks()})
+        return f'{{"all":{parts},"about":{about},{rest[1:]}'
 
     def _clock(self) -> dict[str, Any]:
         cluster = self._cluster

@@ -51,12 +51,16 @@ class Happened(msgspec.Struct, tag=True):
         events: the events as lines of a trace.
         last_ms: the time of the last one.
         count: the number of events.
+        first_seq: the number of the first one.
+        overview: if this is the last part of its segment, the segment's overview; else empty.
     """
 
     part: bytes
     events: bytes
     last_ms: int
     count: int
+    first_seq: int
+    overview: bytes
 
 
 class Refused(msgspec.Struct, tag=True):

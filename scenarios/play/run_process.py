@@ -38,7 +38,9 @@ PART_EVERY_S = 0.2
 class RunProcess:
     """Follows the run of this process, as its RunWatcher, and obeys what it is sent."""
 
-    def __init__(self, connection: Connection, handover: socket.socket, snapshot_every_s: float) -> None:
+    def __init__(
+        self, connection: Connection, handover: socket.socket, snapshot_every_s: float, segment_events: int
+    ) -> None:
         self._connection = connection
         self._handover = handover
         self._snapshot_every_s = snapshot_every_s
@@ -53,7 +55,7 @@ class RunProcess:
         self._are_records_counted = False
         self._expected_of: list[str] | None = None
         self._name, self._seed = "", 0
-        self._stream = EventStream()
+        self._stream = EventStream(segment_events=segment_events)
 
     def begin_runs(self) -> None:
         """Run in a copy of this process, whenever that is asked for. Returns: when the run of this copy has failed."""
@@ -162,7 +164,8 @@ class RunProcess:
         if self._events:
             events, self._events = self._events, []
             self._parts += 1
-            self._send(Happened(self._stream.add(events), lines_of(events), events[-1].t_ms, len(events)))
+            part, last_ms, first_seq = self._stream.add(events), events[-1].t_ms, events[0].seq
+            self._send(Happened(part, lines_of(events), last_ms, len(events), first_seq, self._stream.end_segment()))
         self._part_s = time.process_time()
 
     def _send(self, report: Report) -> None:
@@ -189,17 +192,17 @@ def _end() -> NoReturn:
     os._exit(0)
 
 
-def main(connection: str, handover: str, snapshot_every_s: str) -> None:
+def main(connection: str, handover: str, snapshot_every_s: str, segment_events: str) -> None:
     """Be the first process.
 
     Args:
         connection, handover: file descriptors of the sockets for orders and reports, and for those of other processes.
-        snapshot_every_s: see RunProcesses.
+        snapshot_every_s, segment_events: see RunProcesses.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program that has started this process
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for copies of this process
     ends = Connection(int(connection)), socket.socket(fileno=int(handover))
-    RunProcess(*ends, float(snapshot_every_s)).begin_runs()
+    RunProcess(*ends, float(snapshot_every_s), int(segment_events)).begin_runs()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ from kcsim.brokers.clients.ledger import RecordCounts
 from kcsim.eventlog.events import Event
 from kcsim.scenarios.language.schema import Scenario
 from kcsim.scenarios.play.acts import Act
+from kcsim.scenarios.play.event_stream import SEGMENT_EVENTS
 from kcsim.scenarios.play.run_messages import Begin, Failed, GoOn, Happened, Reached, Refused, Report, Started
+from kcsim.scenarios.play.shown_parts import RunSegments
 from kcsim.scenarios.snapshots.snapshot_format import ControlPlaneSnapshot
 
 SNAPSHOT_EVERY_S = 0.3
@@ -52,6 +54,7 @@ class PlayedRun:
         about: the facts about it as the page has them, as JSON, as of when they were last asked for.
         records: the fate of the records that its producers had written when that was last asked for.
         expected: expectations that it meets at its limit, if they were asked for.
+        segments: those that the parts make up.
     """
 
     connection: Connection
@@ -66,6 +69,7 @@ class PlayedRun:
     about: bytes = b"null"
     records: RecordCounts | None = None
     expected: list[dict[str, Any]] = field(default_factory=list)
+    segments: RunSegments = field(init=False, default_factory=RunSegments)
     _waiting: list[Act] = field(default_factory=list)
 
     def allow_until(self, limit_ms: int) -> None:
@@ -124,6 +128,7 @@ class PlayedRun:
         match report:
             case Happened():
                 self.parts.append(report)
+                self.segments.take(report)
             case Refused(act, why):
                 self.refused[act] = why
             case Reached(limit_ms):
@@ -170,9 +175,14 @@ class Snapshot:
 
 
 class RunProcesses:
-    """Begins runs, of any scenarios. Args: snapshot_every_s: after how much processor time a run keeps a snapshot."""
+    """Begins runs, of any scenarios.
 
-    def __init__(self, snapshot_every_s: float = SNAPSHOT_EVERY_S) -> None:
+    Args:
+        snapshot_every_s: after how much processor time a run keeps a snapshot.
+        segment_events: see EventStream.
+    """
+
+    def __init__(self, snapshot_every_s: float = SNAPSHOT_EVERY_S, segment_events: int = SEGMENT_EVENTS) -> None:
         ours, theirs = socket.socketpair()
         self._handover, handed = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._numbers = 0
@@ -180,7 +190,7 @@ class RunProcesses:
         self._began: dict[int, Connection] = {}
         with theirs, handed:
             ends = theirs.fileno(), handed.fileno()
-            arguments = [*map(str, ends), str(snapshot_every_s)]
+            arguments = [*map(str, ends), str(snapshot_every_s), str(segment_events)]
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kcsim.scenarios.play.run_process", *arguments],
                 pass_fds=ends,
@@ -222,6 +232,8 @@ class RunProcesses:
             parts = first.run.parts[: first.parts]
             refused = {place: why for place, why in first.run.refused.items() if place < len(first.acts)}
         run = PlayedRun(self._began.pop(self._numbers), described, list(acts), parts, refused, until_ms)
+        if first.run is not None:
+            run.segments = first.run.segments.up_to(parts)
         self._runs[self._numbers] = run
         return run
 

@@ -11,6 +11,8 @@ from kcsim.scenarios.play.page_messages import about_text, acts_in_page, as_json
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import PlayedCluster
 
+MOST_SHARED = 100_000
+"""Of futures with more events together than these, the page has the last ones only, and an overview of those before."""
 MOST_PAIRS = 10
 """With more pairs of futures than these, each is compared with the one from whose past it was begun, only."""
 
@@ -33,7 +35,7 @@ def shared_page(cluster: PlayedCluster, origin: str = "") -> str:
                 "scenario": scenario_text(cluster.as_tree(fork), cluster.seed) if cluster.begins_with_nothing else None,
                 "acts": acts_in_page(fork.acts_with_refusals),
                 "about": json.loads(about_text(fork)),
-                "parts": [json.loads(part.part) for part in list(fork.run.parts)],
+                "parts": json.loads(fork.run.segments.shown(list(fork.run.parts), None, MOST_SHARED // len(forks))),
             }
             for fork in forks
         },

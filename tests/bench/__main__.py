@@ -1,8 +1,8 @@
 """Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
 
 A SIZE is in the unit of its benchmark: partitions (cluster-snapshot, failover-versions, kafka-brokers, simulated), megabytes
-(zk-files, kafka-logs), events (spark-replay, spark-analyses, page), events per second (streaming). Instead of a size,
-spark-analyses takes the path of a dataset with transitions.
+(zk-files, kafka-logs), events (spark-replay, spark-analyses, page, play-page), events per second (streaming). Instead of a
+size, spark-analyses takes the path of a dataset with transitions.
 """
 
 import sys
@@ -26,6 +26,7 @@ from tests.bench import (
     model_server,
     page,
     partition_states,
+    play_page,
     simulated,
     spark_analyses,
     spark_replay,
@@ -58,6 +59,7 @@ SIZED: Mapping[str, Callable[[str | None], None]] = {
     "zk-files": zk_files.main,
     "kafka-logs": kafka_logs.main,
     "page": page.main,
+    "play-page": play_page.main,
     "spark-replay": spark_replay.main,
     "spark-analyses": spark_analyses.main,
     "streaming": streaming.main,

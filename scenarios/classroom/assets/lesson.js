@@ -37,8 +37,7 @@ class Lesson {
       return;
     }
     if (all) {
-      const [first, ...more] = all;
-      showRun({ about, ...first }, more);
+      showRun(joined(about, all));
       this.resolve();
     }
     if (part) this.append(part, about);
@@ -47,8 +46,7 @@ class Lesson {
 
   append(part, about) {
     kcsim.run.about = about;
-    kcsim.run.append(part);
-    kcsim.histories.append(part.changes, kcsim.run.texts);
+    join(kcsim.run, kcsim.histories, part);
     kcsim.page.grow(false);
   }
 

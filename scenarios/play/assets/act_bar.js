@@ -2,6 +2,7 @@
 // What was done to the cluster and what has followed, and the controls for what to do next.
 
 const MOST_BROKER_BUTTONS = 12;
+const MOST_ACTS_LISTED = 40;
 
 class ActBar {
   /** Args: send: is called with what the server is asked for. */
@@ -37,11 +38,17 @@ class ActBar {
     this.send({ act: step, declares });
   }
 
-  /** Forget what was read of a run: another one is shown. */
-  begin() {
+  /** Forget what was read of a run: another one is shown, or other parts of the same one. */
+  begin(isOther = true) {
     this.consequences = new Consequences();
     this.links = new LinkStates();
-    this.predictions.forget();
+    if (isOther) this.predictions.forget();
+  }
+
+  /** Take the new indices of the events when some were left out. Args: newPlaces: see Run.thin. */
+  thin(newPlaces) {
+    this.consequences.thin(newPlaces);
+    this.links.thin(newPlaces);
   }
 
   showActs(acts) {
@@ -58,13 +65,15 @@ class ActBar {
   grow() {
     const { run, histories } = kcsim;
     if (!histories) return;
-    this.consequences.follow(run, this.acts);
+    this.consequences.follow(run, histories, this.acts);
     this.links.follow(run);
     this.predictions.grow(run, this.consequences, this.acts);
     const now = new Present(run, histories);
     this.showButtons(now);
     this.showLinks(now);
-    byId("act-list").replaceChildren(...this.acts.map((act, i) => this.line(act, i)).reverse());
+    const earlier = Math.max(this.acts.length - MOST_ACTS_LISTED, 0);
+    const lines = this.acts.slice(earlier).map((act, i) => this.line(act, earlier + i));
+    byId("act-list").replaceChildren(...lines.reverse(), earlier ? element("li", { class: "muted" }, `… and ${plural(earlier, "earlier act")}`) : "");
   }
 
   line([at_ms, step, refused], i) {

@@ -12,13 +12,28 @@ class Consequences {
   }
 
   /** Read the events that were appended to the run. Args: acts: [at_ms, step, why it was refused or null], in order. */
-  follow(run, acts) {
+  follow(run, histories, acts) {
     for (; this.read < run.length; this.read++) {
       const place = this.read;
       const cause = run.cause(place);
       const act = cause === null ? this.rootAct(run, place, acts) : this.actOf[cause];
       this.actOf.push(act);
-      if (act >= 0) this.add(run, place, (this.found[act] ??= { first: place, places: new Set(), removed: 0, refused: 0, givenUp: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, acknowledged: 0, registered: [], groups: new Map(), controllers: [] }));
+      if (act < 0) continue;
+      const found = (this.found[act] ??= { first: place, places: new Set(), partitions: new Set(), measured: 0, longest: 0, isUnled: false, removed: 0, refused: 0, givenUp: 0, moved: new Map(), offline: new Set(), expired: new Set(), left: 0, joined: 0, acknowledged: 0, registered: [], groups: new Map(), controllers: [] });
+      this.add(run, place, found);
+      for (const name of partitionsTouched(run, histories, place)) found.partitions.add(name);
+    }
+  }
+
+  /** Take the new indices of the events when some were left out. Args: newPlaces: see Run.thin. */
+  thin(newPlaces) {
+    const isKept = (place) => newPlaces[place] !== newPlaces[place + 1];
+    this.actOf = this.actOf.filter((_, place) => isKept(place));
+    this.read = this.actOf.length;
+    for (const found of this.found.filter(Boolean)) {
+      found.first = newPlaces[found.first];
+      found.places = new Set([...found.places].filter(isKept).map((place) => newPlaces[place]));
+      found.measured = found.places.size;
     }
   }
 
@@ -88,7 +103,7 @@ class Consequences {
     const moved = new Map();
     for (const leader of found.moved.values()) moved.set(leader, (moved.get(leader) ?? 0) + 1);
     const leaders = [...moved].sort((a, b) => a[0] - b[0]).map(([leader, count]) => `broker-${leader} leads ${plural(count, "partition")}`);
-    const longest = Math.max(0, ...unledFrom(run, histories, found));
+    const longest = longestUnled(run, histories, found);
     return [
       found.registered.length ? `registered: ${[...new Set(found.registered)].sort(byName).join(", ")}` : null,
       found.expired.size ? `${plural(found.expired.size, "session")} expired` : null,
@@ -107,16 +122,36 @@ class Consequences {
   }
 }
 
-/** Yield how long partitions were without a working leader, of the intervals that began with an event that followed. */
+/** Yield the partitions that an event has changed, or whose leader's process it has changed. */
+function* partitionsTouched(run, histories, place) {
+  yield* histories.namesChangedAt(place, "partition");
+  if (run.kind(place) !== "ProcessState") return;
+  for (const [name, value] of histories.allAt(place, "partition")) if (`${BROKER}${value[1]}` === run.node(place)) yield name;
+}
+
+/** Return for how long a partition was without a working leader at most; it is measured again while that may change. */
+function longestUnled(run, histories, found) {
+  if (found.measured !== found.places.size || found.isUnled) {
+    found.isUnled = false;
+    for (const [lasts, isOver] of unledFrom(run, histories, found)) {
+      found.longest = Math.max(found.longest, lasts);
+      found.isUnled ||= !isOver;
+    }
+    found.measured = found.places.size;
+  }
+  return found.longest;
+}
+
+/** Yield how long partitions were without a working leader, and whether that is over, of the intervals that began with an event that followed. */
 function* unledFrom(run, histories, found) {
-  for (const name of histories.namesOf("partition")) {
+  for (const name of found.partitions) {
     let from = null;
     let hasHadLeader = false;
     for (const [value, first, , halted] of [...partitionParts(histories, name, run.length), [null, run.length - 1, run.length, null]]) {
       const isUnled = value !== null && hasHadLeader && (value[4].includes("o") || halted !== null);
       if (isUnled) from ??= first;
       else if (from !== null) {
-        if (found.places.has(from)) yield run.times[first] - run.times[from];
+        if (found.places.has(from)) yield [run.times[first] - run.times[from], value !== null];
         from = null;
       }
       hasHadLeader ||= value !== null && value[1] >= 0;

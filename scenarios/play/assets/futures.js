@@ -78,10 +78,10 @@ class Futures {
   // --- two futures
 
   /** Show two futures, the other one above. Args: other: the parts of its run; other_about: the facts about it. */
-  compare({ compared, other: [first, ...more], other_about }) {
+  compare({ compared, other: parts, other_about: about }) {
     this.compared = compared;
     const { left, right, until_ms } = compared;
-    const other = joined({ about: other_about, ...first }, more);
+    const other = joined(about, parts);
     const shown = { run: kcsim.run, histories: kcsim.histories };
     const latest = Math.max(left.now_ms, right.now_ms ?? 0, this.now_ms);
     const sides = [[left, other], [right, shown]].map(([fork, { run, histories }]) => this.side(fork, run, histories, latest));

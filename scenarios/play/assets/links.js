@@ -22,6 +22,12 @@ class LinkStates {
     }
   }
 
+  /** Take the new indices of the events when some were left out. */
+  thin(newPlaces) {
+    this.read = newPlaces[this.read - 1] + 1;
+    for (const fault of this.faults) fault.place = newPlaces[fault.place];
+  }
+
   /** A healing ends the fault that it follows from, or all faults of the links that it names. */
   heal(run, place) {
     const cause = run.cause(place);

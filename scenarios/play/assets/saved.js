@@ -17,7 +17,7 @@ class Saved {
     const { now_ms, acts, about, parts } = futures[number];
     const clock = { now_ms, speed: 1, paused: true, behind: false };
     const copy = structuredClone({ all: parts, about }); // a run expands its parts in place
-    this.take({ ...copy, acts, clock, forks: { ...forks, now: number } });
+    this.take({ ...copy, around: null, acts, clock, forks: { ...forks, now: number } });
     this.now = number;
   }
 

@@ -15,6 +15,8 @@ SCRIPTS = (
     "controllers.js",
     "scale.js",
     "lanes.js",
+    "trouble_counts.js",
+    "matrix.js",
     "picture.js",
     "cluster.js",
     "znodes.js",

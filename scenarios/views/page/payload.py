@@ -1,7 +1,8 @@
 """A run in the page's format: columns of events, and changes of the state.
 
 JSON, deflated, base64. Each text is written once, in `texts`, and referred to by its index. Numbers that mostly grow are
-written as differences. A column that few events have is written as the indices of those events and their values.
+written as differences, those of each part anew from 0. A column that few events have is written as the indices of those
+events, in their part, and their values.
 """
 
 import base64
@@ -37,7 +38,7 @@ class DeltaColumn:
 
     def take(self) -> list[int]:
         """Return what was written since the last call."""
-        taken, self.written = self.written, []
+        taken, self.written, self._last = self.written, [], 0
         return taken
 
 
@@ -56,6 +57,11 @@ class TextTable:
             self._new.append(text)
         return place
 
+    @property
+    def taken(self) -> int:
+        """The number of texts that were taken."""
+        return len(self._places) - len(self._new)
+
     def take(self) -> list[str]:
         """Return the texts that are new since the last call."""
         taken, self._new = self._new, []
@@ -70,11 +76,12 @@ def shortened(text: str, longest: int) -> str:
 class PagePayload:
     """The payload of a page. Add the kept events in order, each with the changes up to it.
 
-    A finished run has one part; one that goes on has further parts, which the page appends to what it has.
+    A finished run has one part; one that goes on has further parts, which the page appends to what it has. A part refers to
+    its own texts and to those of the parts before.
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count = self._taken = 0
         self._texts = TextTable()
         self._seqs, self._times, self._in_trace = DeltaColumn(), DeltaColumn(), DeltaColumn()
         self._nodes: list[int] = []
@@ -97,7 +104,7 @@ class PagePayload:
             in_trace: its index among all events of the trace.
             changes: the changes since the last added event, made by this event or before it.
         """
-        place, event = len(self), ranked.event
+        place, event = self._count - self._taken, ranked.event
         self._in_trace.append(in_trace)
         self._seqs.append(event.seq)
         self._times.append(event.t_ms)
@@ -127,6 +134,7 @@ class PagePayload:
     def take(self) -> dict[str, Any]:
         """Return the part that was added since the last call."""
         part = {
+            "first_text": self._texts.taken,
             "texts": self._texts.take(),
             "seq": self._seqs.take(),
             "t_ms": self._times.take(),
@@ -146,6 +154,7 @@ class PagePayload:
                 for entity_type, (at, names, values) in self._changes.items()
             },
         }
+        self._taken = self._count
         self._nodes, self._kinds, self._causes, self._says, self._ranks = [], [], [], [], []
         self._columns = {name: (at, []) for name, (at, _) in self._columns.items()}
         self._changes = {entity_type: (at, [], []) for entity_type, (at, _, _) in self._changes.items()}

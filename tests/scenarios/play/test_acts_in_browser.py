@@ -30,7 +30,7 @@ def process(name: str, state: str) -> str:
 
 
 def happened(kind: str) -> str:
-    return f"kcsim.run.content.kind.some((kind) => kcsim.run.texts[kind] === '{kind}')"
+    return f"kcsim.run.kinds.includes('{kind}')"
 
 
 def in_sync(partition: str, replicas: int = 3) -> str:

@@ -114,10 +114,8 @@ def test_a_page_that_does_not_read_has_no_effect_on_the_cluster_and_on_other_pag
 
 
 def test_a_page_is_sent_everything_again_when_it_has_not_taken_too_much() -> None:
-    everything = iter(["all 1", "all 2"])
-
     async def taken() -> list[str]:
-        page = PageQueue(lambda: next(everything), most_waiting=5)
+        page = PageQueue(lambda around: f"all around {around}", most_waiting=5)
         page.put("before the page was there")
         messages = [await page.get()]
         page.put("one")
@@ -126,9 +124,15 @@ def test_a_page_is_sent_everything_again_when_it_has_not_taken_too_much() -> Non
         page.put("three")
         page.put("4")
         page.put("5")
+        messages.append(await page.get())
+        page.begin_anew(7)
+        page.put("6")
+        messages.append(await page.get())
+        page.begin_anew()
         return [*messages, await page.get()]
 
-    assert asyncio.run(taken()) == ["all 1", "one", "2", "all 2"]
+    all_of_it = "all around None"
+    assert asyncio.run(taken()) == [all_of_it, "one", "2", all_of_it, "all around 7", all_of_it]
 
 
 def test_the_saved_scenario_has_expectations() -> None:

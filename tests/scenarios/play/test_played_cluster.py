@@ -26,9 +26,9 @@ def played(cluster: PlayedCluster, seconds: int) -> None:
 def kinds(cluster: PlayedCluster) -> list[tuple[int, str]]:
     """Return the time and the kind of each event, as the parts for the page have them."""
     texts: list[str] = []
-    found, t_ms = [], 0
+    found = []
     for happened in cluster.parts:
-        part = json.loads(happened.part)
+        part, t_ms = json.loads(happened.part), 0
         texts += part["texts"]
         for delta, kind in zip(part["t_ms"], part["kind"], strict=True):
             t_ms += delta

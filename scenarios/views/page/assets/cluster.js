@@ -3,6 +3,7 @@
 
 const MOST_CHIPS = 16;
 const MOST_ROWS = 100;
+const ROWS_OF_MANY = 20;
 const NOT_WORKING = {
   frozen: "frozen, decides nothing",
   dead: "dead, decides nothing",
@@ -20,7 +21,8 @@ const STATES = {
   unseen: ["○", "not there"], // for a trace without process events
 };
 
-function showCluster(panel, run, histories, controllers, place) {
+/** Show the cluster after an event. Args: matrix: for the partitions, if they are many. */
+function showCluster(panel, run, histories, controllers, place, matrix) {
   if (!run.isKnown(place)) {
     panel.replaceChildren(element("p", { class: "notice" }, outsideText(run, place)));
     return;
@@ -34,14 +36,24 @@ function showCluster(panel, run, histories, controllers, place) {
     clients.length ? consumersPart(histories, place, clients) : "",
     element("ul", { class: brokers.length > 12 ? "cards small" : "cards", "aria-label": "Brokers" }, brokers.map(brokerCard)),
     members(histories, place),
-    partitions.size ? partitionTable(histories, place, partitions) : "",
+    ...(partitions.size > MOST_WITHOUT_MATRIX ? matrix.elements : []),
+    partitions.size ? partitionTable(histories, place, partitions, partitions.size > MOST_ROWS ? ROWS_OF_MANY : MOST_ROWS) : "",
     metricsPart(histories, place),
   );
+  if (partitions.size > MOST_WITHOUT_MATRIX) matrix.draw(partitions, place, contentWidth(panel));
+}
+
+/** Return the width that the content of a panel has, without a scroll bar. */
+function contentWidth(panel) {
+  const { paddingLeft, paddingRight } = getComputedStyle(panel);
+  return Math.max(Math.floor(panel.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)), 1);
 }
 
 /** The text of the panels at a point in time whose state the page does not have. */
 function outsideText(run, place) {
   const seq = run.seqs[place];
+  if (run.canFetch) return "What happened around this event is being fetched.";
+  if (run.about.trace === null) return "Around this event the page has only what is of note, so the cluster of this moment is not in it.";
   return `Around this event the page has only what is of note, so the cluster of this moment is not in it. `
     + `kcsim report ${run.about.trace} --from '#${seq}' makes a page that has it.`;
 }
@@ -84,7 +96,8 @@ function summary(run, histories, controllers, place, partitions, brokers) {
   const registered = brokers.filter((broker) => broker.registered).length;
   const counted = (flag) => [...partitions.values()].filter((value) => value[4].includes(flag)).length;
   const [offline, under] = [counted("o"), counted("u")];
-  const isUnled = ([, leader, , , flags]) => flags.includes("o") || haltedLeader(histories, leader, place) !== null;
+  const haltedNow = haltedLeaders(histories, place);
+  const isUnled = ([, leader, , , flags]) => flags.includes("o") || haltedNow(leader) !== null;
   const halted = [...partitions.values()].filter(isUnled).length;
   const fact = (what, text, isBad = false) => element("div", { class: isBad ? "bad" : null }, element("dt", {}, what), element("dd", {}, text));
   return element(
@@ -175,9 +188,10 @@ function members(histories, place) {
 
 /** Return a table of partitions, those in trouble first. With `choose`, a name is a button that calls it. */
 function partitionTable(histories, place, partitions, most = MOST_ROWS, choose = null) {
-  const halted = ([, leader]) => haltedLeader(histories, leader, place);
-  const isBad = (value) => Number(value[4] !== "" || halted(value) !== null);
-  const sorted = [...partitions].sort((a, b) => isBad(b[1]) - isBad(a[1]) || byName(a[0], b[0]));
+  const haltedNow = haltedLeaders(histories, place);
+  const halted = ([, leader]) => haltedNow(leader);
+  const isBad = (value) => value[4] !== "" || halted(value) !== null;
+  const shown = firstOf(histories.namesOf("partition"), partitions, isBad, most);
   const row = ([name, [replicas, leader, epoch, isr, flags, adding, removing]]) => {
     const words = [flags.includes("d") && "to be deleted", flags.includes("o") ? "✖ offline" : halted([0, leader]) && `✖ leader is ${halted([0, leader])}`, flags.includes("u") && "▽ under-replicated"];
     if (adding.length || removing.length) words.push(`moves: + ${adding.join(", ") || "none"}, − ${removing.join(", ") || "none"}`);
@@ -186,13 +200,26 @@ function partitionTable(histories, place, partitions, most = MOST_ROWS, choose =
     return element("tr", { class: flags || halted([0, leader]) ? "bad" : null, "data-partition": name }, cells.map((cell) => element("td", {}, cell)));
   };
   const head = ["Partition", "Leader", "Epoch", "ISR", "Replicas", "Trouble"].map((name) => element("th", { scope: "col" }, name));
-  const left = sorted.length - most;
+  const left = partitions.size - shown.length;
   return element(
     "div",
     { class: "scroll" },
-    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, sorted.slice(0, most).map(row))),
+    element("table", {}, element("thead", {}, element("tr", {}, head)), element("tbody", {}, shown.map(row))),
     left > 0 ? element("p", { class: "muted" }, `… and ${plural(left, "more partition")}; those in trouble come first`) : "",
   );
+}
+
+/** Return the first of some entities, [name, value], those with a problem before the others. Args: names: sorted. */
+function firstOf(names, entities, isBad, most) {
+  const [bad, others] = [[], []];
+  for (const name of names) {
+    const value = entities.get(name);
+    if (value === undefined) continue;
+    if (isBad(value)) bad.push([name, value]);
+    else if (others.length < most) others.push([name, value]);
+    if (bad.length === most) break;
+  }
+  return [...bad, ...others].slice(0, most);
 }
 
 function metricsPart(histories, place) {

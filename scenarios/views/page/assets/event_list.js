@@ -3,6 +3,7 @@
 // which wraps: heights are computed from the widths of the words, so that rows need not exist to be placed.
 
 const ROW_PADDING = 5;
+const MOST_SUBJECTS = 2000; // topics and partitions that are offered
 const NARROW_LIST = 420;
 const COLUMNS_WIDTH = 88; // time, sign, gaps and padding of a row
 
@@ -16,29 +17,48 @@ class EventList {
     this.found = byId("found");
     this.inputs = ["search", "by-node", "by-kind", "by-partition", "of-note"].map(byId);
     this.now = 0;
+    this.places = []; // the listed events
+    this.read = 0; // how many events of the run were looked at
+    this.subjectsSeen = new Set();
     this.tops = [0]; // where each listed row begins, and where the last one ends
     this.pen = document.createElement("canvas").getContext("2d");
     this.widths = new Map(); // font and word -> its width
-    this.fillChoices();
     this.box.addEventListener("scroll", () => this.draw());
     byId("filter").addEventListener("submit", (event) => event.preventDefault());
     for (const input of this.inputs) input.addEventListener("input", () => this.filter());
-    this.filter();
+    this.grow();
   }
 
-  /** Offer all nodes, kinds, topics and partitions that occur. */
-  fillChoices() {
+  /** Forget all events: some were left out of the run, or it is another one. */
+  forget() {
+    this.read = 0;
+    this.places = [];
+    this.tops = [0];
+  }
+
+  /** List the events that were appended to the run. */
+  grow() {
+    this.fillChoices(this.read);
+    this.filter(this.read);
+    this.read = this.run.length;
+  }
+
+  /** Offer all nodes, kinds, topics and partitions that occur from an event on. */
+  fillChoices(first) {
     const { run } = this;
     const options = (id, values) => {
       const known = new Set([...byId(id).options].map((option) => option.value));
       byId(id).append(...values.filter((value) => !known.has(value)).map((value) => element("option", { value }, value)));
     };
-    const used = (places) => [...new Set(places)].map((place) => run.texts[place]).sort(byName);
-    options("by-node", used(run.content.node));
-    options("by-kind", used(run.content.kind));
-    const topics = new Set();
-    for (let place = 0; place < run.length; place++) this.subjects(place).forEach((subject) => topics.add(subject));
-    options("by-partition", [...topics].sort(byName).slice(0, 2000));
+    options("by-node", [...new Set(run.nodes.slice(first))].sort(byName));
+    options("by-kind", [...new Set(run.kinds.slice(first))].sort(byName));
+    const added = new Set();
+    for (let place = first; place < run.length; place++) {
+      for (const subject of this.subjects(place)) if (!this.subjectsSeen.has(subject)) added.add(subject);
+    }
+    const room = Math.max(MOST_SUBJECTS - this.subjectsSeen.size, 0);
+    for (const subject of added) this.subjectsSeen.add(subject);
+    options("by-partition", [...added].sort(byName).slice(0, room));
   }
 
   /** Return the topic and the partition that an event is about, from its columns or its path. */
@@ -53,8 +73,8 @@ class EventList {
     return partition === undefined ? [topic] : [topic, `${topic}-${partition}`];
   }
 
-  /** List the events that match the filter. */
-  filter() {
+  /** List the events that match the filter; of those before `first`, they are listed already. */
+  filter(first = 0) {
     const { run } = this;
     const [search, node, kind, subject, ofNote] = this.inputs.map((input) => (input.type === "checkbox" ? input.checked : input.value));
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
@@ -62,8 +82,9 @@ class EventList {
       const text = `#${run.seqs[place]} ${run.node(place)} ${run.kind(place)} ${run.says(place)} ${run.value(place, "path") ?? ""}`.toLowerCase();
       return words.every((word) => text.includes(word));
     };
-    this.places = [];
-    for (let place = 0; place < run.length; place++) {
+    if (first === 0) this.places = [];
+    const listed = this.places.length;
+    for (let place = first; place < run.length; place++) {
       if (ofNote && run.ranks[place] === ORDINARY) continue;
       if (node && run.node(place) !== node) continue;
       if (kind && run.kind(place) !== kind) continue;
@@ -72,19 +93,20 @@ class EventList {
       this.places.push(place);
     }
     this.found.textContent = `${this.places.length.toLocaleString("en")} of ${plural(run.length, "event")}`;
-    this.resize();
+    this.resize(listed);
   }
 
-  resize() {
-    this.place();
+  /** Place the rows, those before `first` at where they are, and draw them. */
+  resize(first = 0) {
+    this.place(first);
     this.rows.style.height = `${this.tops.at(-1)}px`;
     this.box.classList.toggle("narrow", this.isNarrow);
     this.reveal();
     this.draw();
   }
 
-  /** Compute where each row begins. */
-  place() {
+  /** Compute where each row begins, from a row on. */
+  place(first) {
     const { run } = this;
     const style = getComputedStyle(this.box);
     const size = parseFloat(style.fontSize);
@@ -92,8 +114,9 @@ class EventList {
     this.fonts = [`${size}px ${style.fontFamily}`, `600 ${size}px ${style.fontFamily}`];
     this.isNarrow = this.box.clientWidth < NARROW_LIST;
     const room = this.box.clientWidth - (this.isNarrow ? 12 : COLUMNS_WIDTH);
-    this.tops = new Float64Array(this.places.length + 1);
-    for (const [i, place] of this.places.entries()) {
+    this.tops.length = first + 1;
+    for (let i = first; i < this.places.length; i++) {
+      const place = this.places[i];
       const indent = this.isNarrow ? 0 : this.width(run.node(place), 1) + this.width("\u00a0", 0);
       const lines = this.lines(run.says(place), room, run.ranks[place] === KEY_EVENT ? 1 : 0, indent) + Number(this.isNarrow);
       this.tops[i + 1] = this.tops[i] + lines * this.line + ROW_PADDING;

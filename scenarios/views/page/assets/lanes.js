@@ -58,7 +58,7 @@ function signOf(run, place) {
  */
 function lanesOf(run, histories, controllers) {
   const processes = new Set([...histories.namesOf("process"), ...histories.namesOf("registered")]);
-  for (const node of new Set(run.content.node)) processes.add(run.texts[node]);
+  for (const node of new Set(run.nodes)) processes.add(node);
   const named = (prefix) => [...processes].filter((name) => name.startsWith(prefix)).sort(byName);
   const process = (name) => ({ type: "process", name, label: name });
   const brokers = brokersByRack(named(BROKER), histories);
@@ -128,21 +128,18 @@ function strips(histories) {
 
 const topicOf = (partition) => partition.slice(0, partition.lastIndexOf("-"));
 
-/** Return lane name -> the indices of the events that are marked on it, ascending. */
-function marksOf(run) {
-  const marks = new Map();
+/** Add the indices of the events from `first` on that are marked on a lane, ascending, to those of each lane by its name. */
+function addMarks(marks, run, first) {
   const mark = (lane, place) => {
     if (!marks.has(lane)) marks.set(lane, []);
     if (marks.get(lane).at(-1) !== place) marks.get(lane).push(place);
   };
-  for (let place = 0; place < run.length; place++) {
-    const kind = run.kind(place);
-    const isMarked = run.ranks[place] === KEY_EVENT ? !ENDS.has(kind) : SIGN_OF_KIND[kind] === "refused";
+  for (let place = first; place < run.length; place++) {
+    const isMarked = run.ranks[place] === KEY_EVENT ? !ENDS.has(run.kind(place)) : SIGN_OF_KIND[run.kind(place)] === "refused";
     if (!isMarked) continue;
     mark(run.node(place), place);
-    if (kind === "Fault") (run.value(place, "target") ?? "").split(", ").forEach((target) => mark(target, place));
+    if (run.kind(place) === "Fault") (run.value(place, "target") ?? "").split(", ").forEach((target) => mark(target, place));
   }
-  return marks;
 }
 
 /** Yield the parts of a broker's lane as controller: {captions, isWorking, isInOffice, first, end}. */
@@ -191,14 +188,6 @@ function whyNotWorking(histories, controllers, name, place) {
   return hasWorked ? "out of office" : "not ready";
 }
 
-/** Count the partitions without a working leader, only under-replicated, and existing: [[unled, under, all], first, end). */
-const troubleOf = (histories, partitions, length) =>
-  countsOf(partitions.map((name) => partitionParts(histories, name, length)), length, (value, halted) => {
-    if (value === null) return [0, 0, 0];
-    const isUnled = value[4].includes("o") || halted !== null;
-    return [Number(isUnled), Number(!isUnled && value[4] === "u"), 1];
-  });
-
 /** Count the brokers that are down, frozen, and all of them: [[down, frozen, all], first, end). */
 const downOf = (histories, brokers, length) =>
   countsOf(brokers.map((name) => histories.parts("process", name, length)), length, (value) =>
@@ -236,6 +225,18 @@ function* partitionParts(histories, name, length) {
     const borders = [first, ...process, end];
     for (let i = 0; i + 1 < borders.length; i++) yield [value, borders[i], borders[i + 1], haltedLeader(histories, leader, borders[i])];
   }
+}
+
+/** Return the hue of a broker as a leader: the same wherever it leads. */
+const hueOf = (broker) => Math.round((broker * 137.508) % 360);
+
+/** Return a function for why the process of a leader does not run after an event, as haltedLeader: for many partitions. */
+function haltedLeaders(histories, place) {
+  const found = new Map();
+  return (leader) => {
+    if (!found.has(leader)) found.set(leader, haltedLeader(histories, leader, place));
+    return found.get(leader);
+  };
 }
 
 /** Return why the process of a leader does not run: frozen, dead or stopped; null if it runs, or the trace does not say. */

@@ -22,11 +22,13 @@ class Page {
     this.place = 0;
     this.timer = null;
     this.addressTimer = null;
+    this.fetch = null; // called with the seq of an event whose surroundings are to be fetched, if they can be
     this.scale = new Scale(run);
     this.picture = new Picture(run, histories, this.scale, byId("lanes"), byId("axis"));
     this.list = new EventList(run, (place) => this.go(place));
     this.tree = new Tree(byId("tree"), byId("path"), run, histories);
     this.partitions = new PartitionPanel(byId("partition-list"), byId("partition-search"), run, histories, (name) => this.listEventsOf(name));
+    this.matrix = new PartitionMatrix(histories, (name) => this.listEventsOf(name));
     this.diagram = new Diagram(byId("messages"), run);
     this.showSummary();
     this.showAbout();
@@ -48,6 +50,7 @@ class Page {
     showStory(byId("story"), this.run, this.histories, this.place);
     this.showState();
     if (isInAddress) this.writeAddress();
+    if (this.fetch !== null && !this.run.isKnown(this.place)) this.fetch(this.run.seqs[this.place]);
   }
 
   showMoment() {
@@ -65,8 +68,8 @@ class Page {
 
   /** Update the panels of the cluster, the znodes and the state machines that are visible. */
   showState() {
-    const isSeen = (id) => byId(id).offsetParent !== null;
-    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.picture.controllers, this.place);
+    const isSeen = (id) => this.isWide ? document.body.dataset.state === id : document.body.dataset.panel === id;
+    if (isSeen("cluster")) showCluster(byId("cluster"), this.run, this.histories, this.picture.controllers, this.place, this.matrix);
     if (isSeen("partitions")) this.partitions.show(this.place);
     if (isSeen("messages")) this.diagram.show(this.place);
     if (isSeen("znodes")) this.tree.show(this.place);
@@ -76,7 +79,7 @@ class Page {
   /** Mark the state that the current event leads into. Machines that the run never uses are not shown. */
   showMachines() {
     const { run, place } = this;
-    this.kinds ??= new Set(run.content.kind.map((kind) => run.texts[kind]));
+    this.kinds ??= new Set(run.kinds);
     const isKafka = run.value(0, "broker_software") !== undefined;
     const state = run.value(place, "state")?.toLowerCase();
     let isThere = false;
@@ -110,6 +113,10 @@ class Page {
     if (!found) return null;
     const seq = Number(found[1]);
     const exactly = this.run.placeOf(seq);
+    if (exactly === null && this.fetch !== null) {
+      this.fetch(seq);
+      return this.place;
+    }
     if (exactly === null) this.notice(`This page does not have event #${seq}; here is what it has before it.`);
     return exactly ?? Math.max(lastNotAbove(this.run.seqs, seq), 0);
   }
@@ -128,22 +135,28 @@ class Page {
   // --- a run that goes on
 
   /** Show another run, which the run's objects have taken in place of the one before. */
-  renew(place) {
+  renew(place, times = null) {
     this.pause();
+    this.forget();
+    this.place = Math.min(place, this.run.length - 1);
+    this.scale.grow();
+    this.scale.showTimes(times);
+    this.grow(false);
+  }
+
+  /** Forget what was read of the run: events were left out of it, or it is another one. */
+  forget() {
     this.kinds = null;
     this.scale.clock.length = 0;
-    this.place = Math.min(place, this.run.length - 1);
-    this.scale.fit();
-    this.grow(false);
+    this.picture.forget();
+    this.list.forget();
   }
 
   /** Show what was appended to the run. A page that shows the last event moves on to the new last one. */
   grow(wasAtEnd) {
     this.scale.grow();
     this.picture.grow();
-    this.list.fillChoices();
-    this.list.filter();
-    for (const id of ["summary", "bars", "signs"]) byId(id).replaceChildren();
+    this.list.grow();
     this.showSummary();
     this.showFacts();
     this.showSigns();
@@ -202,19 +215,19 @@ class Page {
     const { about } = this.run;
     this.showFacts();
     if (about.problem) this.notice(`The trace could not be read to its end: ${about.problem}. The page has what came before.`);
-    if (about.events > this.run.length) {
-      const parts = about.stretches.map(([first, end]) => `#${this.run.seqs[first]} to #${this.run.seqs[end - 1]}`);
+    if (about.events > this.run.length && !this.run.canFetch) {
+      const parts = this.run.stretches.map(([first, end]) => `#${this.run.seqs[first]} to #${this.run.seqs[end - 1]}`);
       this.notice(
-        `The trace has ${plural(about.events, "event")}, this page ${this.run.length.toLocaleString("en")} of them: `
+        `The ${about.trace === null ? "run" : "trace"} has ${plural(about.events, "event")}, this page ${this.run.length.toLocaleString("en")} of them: `
         + `all from ${parts.slice(0, 4).join(", ")}${parts.length > 4 ? ` and in ${parts.length - 4} more stretches` : ""}; `
-        + "elsewhere what is of note, and what led to it. Other stretches: kcsim report with --from and --to.",
+        + `elsewhere what is of note, and what led to it.${about.trace === null ? "" : " Other stretches: kcsim report with --from and --to."}`,
       );
     }
   }
 
   /** Show the run in its three sentences. */
   showSummary() {
-    byId("summary").append(...this.run.about.story.sentences.map((sentence) => element("li", {}, sentence)));
+    byId("summary").replaceChildren(...this.run.about.story.sentences.map((sentence) => element("li", {}, sentence)));
   }
 
   /** List the events about a partition. */
@@ -270,20 +283,20 @@ class Page {
     const { run, histories } = this;
     const bar = (words, name) => element("li", {}, element("span", { class: `swatch ${name}`, "aria-hidden": "true" }), words);
     const states = new Set(histories.namesOf("process").flatMap((name) => histories.history("process", name).values));
-    const flags = histories.namesOf("partition").flatMap((name) => histories.history("partition", name).values.map((value) => value?.[4] ?? "")).join("");
+    const hasUnderReplicated = histories.namesOf("partition").some((name) => histories.history("partition", name).values.some((value) => value?.[4].includes("u")));
     const hasPartitions = histories.namesOf("partition").length > 0;
     const isLost = this.picture.controllers.intervals.some(({ broker }) => broker === null);
-    byId("bars").append(
+    byId("bars").replaceChildren(
       bar("a process runs", "up"),
       bar("works as the controller", "controller"),
       ...(isLost ? [bar("named in /controller, but dead, frozen or not ready", "in-office")] : []),
       ...(states.has("paused") ? [bar("frozen: the process stands still", "paused")] : []),
       ...(states.has("dead") || states.has("stopped") ? [bar("dead or stopped", "gone")] : []),
       ...(isLost || hasPartitions ? [bar(isLost ? `${this.picture.controllers.absence}${hasPartitions ? ", or no working leader" : ""}` : "no working leader", "offline")] : []),
-      ...(flags.includes("u") ? [bar("under-replicated: replicas are missing in the ISR", "under")] : []),
+      ...(hasUnderReplicated ? [bar("under-replicated: replicas are missing in the ISR", "under")] : []),
     );
     const used = new Set([...this.picture.marks.values()].flat().map((place) => signOf(run, place)));
-    byId("signs").append(
+    byId("signs").replaceChildren(
       ...Object.entries(SIGNS).filter(([name]) => used.has(name)).map(([name, [sign, words]]) => element("li", {}, element("span", { class: `glyph sign-${name}` }, sign), words)),
       bar("thin line below a broker: it is registered in ZooKeeper", "registered"),
       bar("its connection to ZooKeeper is lost, or its session has ended and it does not know", "doubt"),
@@ -448,19 +461,25 @@ class Page {
 const kcsim = {};
 
 /** Return a run and its histories from the parts that it was written in. */
-function joined(content, more) {
-  const run = new Run(content);
-  const histories = new Histories(content.changes, content.texts);
-  for (const part of more) {
-    run.append(part);
-    histories.append(part.changes, run.texts);
-  }
+function joined(about, parts) {
+  const [run, histories] = [new Run(about), new Histories()];
+  for (const part of parts) join(run, histories, part);
   return { run, histories };
 }
 
-/** Show a run. Args: more: the parts that follow the first one, if the run goes on. */
-function showRun(content, more = []) {
-  const { run, histories } = joined(content, more);
+/** Append a part to a run, or the state before the next part. */
+function join(run, histories, part) {
+  if (part.state) {
+    histories.appendState(part.state, run.length);
+    return;
+  }
+  const first = run.length;
+  run.append(part);
+  histories.append(part.changes, run.texts, first);
+}
+
+/** Show a run. */
+function showRun({ run, histories }) {
   const page = new Page(run, histories);
   Object.assign(kcsim, { run, histories, page, stateAt: (place) => stateAt(histories, place), go: (place) => page.go(place) });
 }
@@ -470,6 +489,8 @@ const payload = byId("payload");
 if (payload !== null) {
   kcsim.ready = unpacked(payload.textContent).then((content) => {
     payload.remove();
-    showRun(content);
+    const whole = joined(content.about, [content]);
+    whole.run.stretches = content.about.stretches;
+    showRun(whole);
   });
 }

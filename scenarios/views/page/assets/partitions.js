@@ -7,6 +7,7 @@ class PartitionPanel {
   /** `filterEvents` is called with the name of a partition whose events the user wants to see. */
   constructor(panel, search, run, histories, filterEvents) {
     Object.assign(this, { panel, search, run, histories, filterEvents });
+    this.matrix = new PartitionMatrix(histories, filterEvents);
     this.place = 0;
     search.addEventListener("input", () => this.show(this.place));
   }
@@ -24,7 +25,9 @@ class PartitionPanel {
     const count = wanted ? `${found.size.toLocaleString("en")} of ${plural(all.size, "partition")}` : plural(all.size, "partition");
     this.panel.replaceChildren(
       element("p", { class: "muted" }, all.size ? `${count}; those in trouble come first. A name lists its events.` : isNone),
+      ...(found.size > MOST_WITHOUT_MATRIX ? this.matrix.elements : []),
       found.size ? partitionTable(this.histories, place, found, MOST_LISTED, this.filterEvents) : "",
     );
+    if (found.size > MOST_WITHOUT_MATRIX) this.matrix.draw(found, place, contentWidth(this.panel));
   }
 }

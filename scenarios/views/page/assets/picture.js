@@ -9,7 +9,16 @@ class Picture {
   constructor(run, histories, scale, canvas, axis) {
     Object.assign(this, { run, histories, scale, canvas, axis });
     this.arrows = null; // messages between lanes: pairs of events, if they are shown
+    this.trouble = new TroubleCounts(histories);
+    this.forget();
     this.grow();
+  }
+
+  /** Forget what was read of the run: events were left out of it, or it is another one. */
+  forget() {
+    this.marks = new Map();
+    this.marksUntil = 0;
+    this.trouble.forget();
   }
 
   /** Take what was appended to the run. */
@@ -17,7 +26,9 @@ class Picture {
     const { run, histories } = this;
     this.controllers = new Controllers(run, histories);
     this.lanes = lanesOf(run, histories, this.controllers);
-    this.marks = marksOf(run);
+    addMarks(this.marks, run, this.marksUntil);
+    this.marksUntil = run.length;
+    this.trouble.follow(this.lanes);
     this.counts = new Map();
     if (this.arrows !== null) this.arrows = arrowsOf(run);
   }
@@ -44,6 +55,7 @@ class Picture {
 
   fit(canvas, width, height) {
     const density = window.devicePixelRatio || 1;
+    if (canvas.width === Math.round(width * density) && canvas.height === Math.round(height * density)) return;
     canvas.width = Math.round(width * density);
     canvas.height = Math.round(height * density);
     canvas.style.width = `${width}px`;
@@ -265,8 +277,7 @@ class Picture {
 
   /** Return the colour of a broker as a leader: the same in each strip. */
   ofBroker(broker) {
-    const hue = Math.round((broker * 137.508) % 360);
-    return `hsl(${hue} ${this.colour("leader")})`;
+    return `hsl(${hueOf(broker)} ${this.colour("leader")})`;
   }
 
   /** Draw which broker works as the controller, and for how long no broker does. */
@@ -325,7 +336,7 @@ class Picture {
   }
 
   drawTopic(lane) {
-    this.drawCounts(lane, troubleOf, ["without leader", "under-replicated"], [["x", this.colour("offline")], ["/", this.colour("under")]]);
+    this.drawCounts(lane, (_, __, length) => this.trouble.partsOf(lane.name, length), ["without leader", "under-replicated"], [["x", this.colour("offline")], ["/", this.colour("under")]]);
   }
 
   drawRack(lane) {
@@ -375,7 +386,7 @@ class Picture {
   drawUnknown() {
     const strips = this.lanes.filter((lane) => lane.type === "partition" || lane.type === "topic");
     if (!strips.length) return;
-    const borders = [0, ...this.run.about.stretches.flat(), this.run.length];
+    const borders = [0, ...this.run.stretches.flat(), this.run.length];
     for (let i = 0; i < borders.length; i += 2) {
       if (borders[i] >= borders[i + 1]) continue;
       const height = strips.at(-1).y + strips.at(-1).height - strips[0].y;

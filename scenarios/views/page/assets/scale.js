@@ -70,6 +70,19 @@ class Scale {
     return isHidden;
   }
 
+  /** The shown part of the axis, as times of the run: [from, to]; null if all of it is shown. */
+  get times() {
+    if (this.from === 0 && this.to === 1) return null;
+    return [this.from, this.to].map((part) => this.clock[0] + part * this.whole);
+  }
+
+  /** Show the part between two times; all if there are none. */
+  showTimes(times) {
+    this.fit();
+    if (times === null || this.whole <= 0) return;
+    [this.from, this.to] = times.map((t_ms) => Math.min(Math.max((t_ms - this.clock[0]) / this.whole, 0), 1));
+  }
+
   fit() {
     this.from = 0;
     this.to = 1;

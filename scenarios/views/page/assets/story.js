@@ -142,9 +142,16 @@ function whyPart(run, place) {
     "section",
     {},
     element("h3", {}, "Why"),
-    missing === null ? "" : element("p", { class: "muted" }, `#${run.seqs[first]} follows from #${missing}, which the trace does not have before it`),
+    missing === null ? "" : missingCause(run, first, missing),
     list,
   );
+}
+
+/** Say that the page does not have the event from which the first one of a chain follows, and lead there if it can be had. */
+function missingCause(run, first, missing) {
+  const begins = `#${run.seqs[first]} follows from `;
+  if (!run.canFetch) return element("p", { class: "muted" }, `${begins}#${missing}, which the trace does not have before it`);
+  return element("p", { class: "muted elsewhere" }, begins, momentLink(missing, `#${missing}`), ", which has not been sent to this page: go there to see it");
 }
 
 function stepLine(run, place) {
