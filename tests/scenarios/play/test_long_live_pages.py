@@ -55,7 +55,7 @@ def test_a_page_that_does_not_read_has_no_effect_on_the_cluster_and_on_other_pag
         assert seqs_until(suspended, events[-1].seq) == [event.seq for event in events]
 
 
-def test_what_is_not_known_of_a_cluster_is_said(chromium: Chromium) -> None:  # noqa: F811
+def test_an_unreachable_zookeeper_is_shown_on_the_page(chromium: Chromium) -> None:  # noqa: F811
     live = LiveCluster("others run this cluster")
     for event in Watched(5_000).events:
         live.see(event)
