@@ -100,15 +100,20 @@ class WatchedCluster:
     def lines(self, everything: bool) -> list[str]:
         """Return the state as text. The first line has times and changes always."""
         watched = f"watched for {duration(self._runtime.now_ms())}"
-        lines = [f"ZooKeeper {self._where}, {watched}"]
-        if not self._observer.is_connected:
-            lines.append("ZooKeeper does not answer: this is the state that it had before")
-        if unreadable := self._observer.unreadable:
-            lines.append(f"{len(unreadable)} znodes cannot be read by this client, such as {min(unreadable)}")
+        lines = [f"ZooKeeper {self._where}, {watched}", *self.gaps()]
         lines += cluster_lines(self._followed.snapshot(), everything)
         if self._last_events:
             lines += ["", "Last events", *(f"  {line}" for line in self._last_events)]
         return lines
+
+    def gaps(self) -> list[str]:
+        """Return what is not known of the cluster now, and why."""
+        gaps = []
+        if not self._observer.is_connected:
+            gaps.append("ZooKeeper does not answer: this is the state that it had before")
+        if unreadable := self._observer.unreadable:
+            gaps.append(f"{len(unreadable)} znodes cannot be read by this client, such as {min(unreadable)}")
+        return gaps
 
     def as_json(self) -> dict[str, Any]:
         return {"connect_string": str(self._where), **cluster_json(self._followed.snapshot())}

@@ -38,6 +38,7 @@ def serve_watched(zookeeper: str, place: "PagePlace") -> None:
                 place.open(server.address)
                 while True:
                     await cluster.follow()
+                    live.gaps = cluster.gaps()
 
     with exit_on_zookeeper_errors(), suppress(KeyboardInterrupt):
         runtime.run(work())

@@ -10,7 +10,7 @@ from kcsim.scenarios.engine.single_steps import DECLARATIONS, SingleSteps, with_
 from kcsim.scenarios.engine.step_runner import FAILURES
 from kcsim.scenarios.language.scenario_file import ScenarioFileError
 from kcsim.scenarios.language.schema import Scenario
-from kcsim.scenarios.language.value_types import duration_text
+from kcsim.scenarios.language.value_types import duration_text, parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,10 @@ def acts_until(acts: Sequence[Act], until_ms: int) -> list[Act]:
 
 
 def step_at(act: Act) -> dict[str, Any]:
-    """Return an act that could be done as a step of a timetable, with its time."""
+    """Return an act that could be done as a step of a timetable, with its time: `after` counts from that of the act."""
     step: dict[str, Any] = YAML(typ="safe").load(act.step)
-    return {**step, "at": duration_text(act.at_ms)}
+    delay = step.pop("after", None)
+    return {**step, "at": duration_text(act.at_ms + (0 if delay is None else parse_duration(delay)))}
 
 
 def as_tree(scenario: Scenario, done: Sequence[Act]) -> dict[str, Any]:
@@ -50,7 +51,8 @@ def as_tree(scenario: Scenario, done: Sequence[Act]) -> dict[str, Any]:
     declared = {key: whole[key] for key in DECLARATIONS if key in whole}
     for act in done:
         declared = with_declarations(declared, act.declares)
-    return {**declared, "timetable": [step_at(act) for act in done]}
+    timetable = sorted(map(step_at, done), key=lambda step: parse_duration(step["at"]))
+    return {**declared, "timetable": timetable}
 
 
 async def do_act(steps: SingleSteps, act: Act) -> str | None:

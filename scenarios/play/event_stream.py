@@ -59,6 +59,10 @@ class EventStream:
             self._append(ranked)
         return _as_json(self._payload.take())
 
+    def begin_story(self) -> None:
+        """Let the story begin with the next event: those so far have brought the cluster into the state of a snapshot."""
+        self._facts.begin_here()
+
     @property
     def is_too_long(self) -> bool:
         """Whether it is time to shorten: not after each event, because the page then begins anew."""

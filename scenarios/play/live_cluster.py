@@ -4,7 +4,7 @@ The cluster never waits for its pages: what it hands over is appended to a queue
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,10 +41,14 @@ class LiveCluster:
 
     Args:
         watched_only: why nothing can be done to the cluster; None: acts are done.
+
+    Attributes:
+        gaps: what is not known of the cluster now, and why; set by its thread.
     """
 
     def __init__(self, watched_only: str | None = None) -> None:
         self.watched_only = watched_only
+        self.gaps: Sequence[str] = ()
         self._handed_over: deque[HandedOver] = deque()
         self._asked_for: deque[Callable[[Runtime, SingleSteps], None]] = deque()
         self._acts = 0

@@ -132,7 +132,7 @@ class LivePages:
             self._send_live_state()
 
     def _send_live_state(self) -> None:
-        self.pages.send({"live": self._live_state()})
+        self.pages.send_if_changed("live", self._live_state())
 
     async def _count_records(self) -> CountedRecords:
         if self._counted is None:
@@ -167,6 +167,7 @@ class LivePages:
     def pass_time(self, real_ms: float) -> None:
         self._take()
         self.pages.send_if_changed("clock", self._clock())
+        self.pages.send_if_changed("live", self._live_state())
         now_s = time.monotonic()
         if self.pages and self._happened != self._story_of and now_s - self._story_at_s >= STORY_EVERY_S:
             self._story_of, self._story_at_s = self._happened, now_s
@@ -233,6 +234,7 @@ class LivePages:
         return {
             "dropped": self._stream.dropped,
             "watched_only": self._live.watched_only,
+            "gaps": list(self._live.gaps),
             "is_beginning": self._is_beginning,
             "simulated": [[name, continuation.begun_ms] for name, continuation in self._simulated.items()],
         }

@@ -31,6 +31,9 @@ class RunWatcher(Protocol):
     def see(self, event: Event) -> None:
         """Take an event of the run."""
 
+    def see_snapshot_reached(self) -> None:
+        """Be called when the cluster is in the state of the snapshot, if the run begins in that of one."""
+
     def see_refusal(self, act: Act, why: str) -> None:
         """Take an act that could not be done."""
 
@@ -111,6 +114,7 @@ class PacedRun:
     async def _script(self, cluster: Cluster) -> None:
         if self._snapshot is not None:
             await bring_into_state(cluster, self._snapshot)
+            self._watcher.see_snapshot_reached()
         self._steps = SingleSteps(cluster, self._scenario)
         await self._ended.wait()
 

@@ -77,6 +77,10 @@ class RunProcess:
     def see(self, event: Event) -> None:
         self._events.append(event)
 
+    def see_snapshot_reached(self) -> None:
+        self._send_events()
+        self._stream.begin_story()
+
     def see_refusal(self, act: Act, why: str) -> None:
         place = next(place for place, done in enumerate(self._paced.done) if done is act)
         self._send(Refused(place, why))

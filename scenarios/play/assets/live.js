@@ -12,10 +12,13 @@ class Live {
     byId("live-simulate").addEventListener("click", () => this.send({ simulate: true }));
   }
 
-  show({ dropped, watched_only, is_beginning, simulated }) {
+  show({ dropped, watched_only, gaps, is_beginning, simulated }) {
     byId("live-watched").textContent = watched_only ? `Watched only: ${watched_only}.` : "";
+    byId("live-gaps").textContent = gaps.length ? `${gaps.join(". ")}.` : "";
     byId("live-dropped").textContent = dropped ? `This page begins with the state after the first ${plural(dropped, "event")}: of a cluster that is up for long, it has the latest ones.` : "";
     byId("live-beginning").textContent = is_beginning ? "The simulated cluster is brought into this state …" : "";
+    if (this.simulated === String(simulated)) return; // a button that has the focus keeps it
+    this.simulated = String(simulated);
     byId("live-simulated").replaceChildren(...simulated.map(([name, begun_ms]) => this.item(name, begun_ms)));
   }
 

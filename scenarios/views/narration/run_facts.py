@@ -132,6 +132,7 @@ class FactCollector:
     _unled_since: dict[TopicPartition, int] = field(default_factory=dict)  # new partitions without a first leader
     _waits: dict[TopicPartition, int] = field(default_factory=dict)
     _rebalances: dict[str, list[int]] = field(default_factory=dict)
+    _begins_ms: int = 0
 
     def __post_init__(self) -> None:
         self._incidents = Incidents(self._state)
@@ -155,6 +156,14 @@ class FactCollector:
         self._controllers.look(event)
         self._see_topics(event.t_ms)
         self._count(event)
+
+    def begin_here(self) -> None:
+        """Leave out what has happened so far: it has brought the cluster into the state in which the story begins."""
+        self._incidents = Incidents(self._state)
+        self._leaders_before, self._replicas_before = None, {}
+        self._first, self._first_elected, self._last_elected, self._elections = None, None, None, 0
+        self._waits.clear()
+        self._begins_ms = self._last.t_ms if self._last else 0
 
     def _present_leaders(self) -> tuple[dict[TopicPartition, int | None], dict[TopicPartition, tuple[int, ...]]]:
         """Return the leader and the replicas of each partition."""
@@ -266,12 +275,16 @@ class FactCollector:
             incidents=tuple(self._incidents.found),
             preparations=tuple(self._incidents.preparations),
             faults=self._incidents.faults,
-            controllers=self._controllers.so_far(),
+            controllers=tuple(interval for interval in self._controllers.so_far() if interval.until_ms > self._begins_ms),
             first_elected=self._first_elected,
             last_elected=self._last_elected,
             elections=self._elections,
             has_failovers=self._has_failovers,
-            outages=tuple(o for o in self._outages.so_far().outages if o.view == OutageView.CLIENTS),
+            outages=tuple(
+                outage
+                for outage in self._outages.so_far().outages
+                if outage.view == OutageView.CLIENTS and outage.until_ms > self._begins_ms
+            ),
             first_leader_waits=self._waits | never_led,
             never_led=frozenset(never_led),
             rebalances=self._rebalances,

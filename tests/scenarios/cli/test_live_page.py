@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -81,6 +82,15 @@ def test_a_scenario_is_played_in_real_time_and_controlled_from_another_terminal(
         killed = kcsim("fault", "pause", "controller", "--cluster", f"play-{port}")
         assert killed.exit_code == 0, killed.output
         tab.wait_for(process(f"broker-{tab.evaluate(at('controller'))}", "paused"))
+        assert end(command) == 0
+
+
+@pytest.mark.live
+@pytest.mark.slow
+def test_a_lesson_is_played_on_a_zookeeper_in_real_time() -> None:
+    with played("1", "--zookeeper", "model") as (command, address):
+        with urlopen(address, timeout=PATIENCE_S) as page:
+            assert "<title>Who is the controller" in page.read().decode()
         assert end(command) == 0
 
 

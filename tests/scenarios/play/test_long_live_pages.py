@@ -55,6 +55,22 @@ def test_a_page_that_does_not_read_has_no_effect_on_the_cluster_and_on_other_pag
         assert seqs_until(suspended, events[-1].seq) == [event.seq for event in events]
 
 
+def test_an_unreachable_zookeeper_is_shown_on_the_page(chromium: Chromium) -> None:  # noqa: F811
+    live = LiveCluster("others run this cluster")
+    for event in Watched(5_000).events:
+        live.see(event)
+    with served_pages(live) as server, chromium.open(server.address) as tab:
+        tab.wait_for(
+            "kcsim.run !== undefined && byId('live-watched').innerText === 'Watched only: others run this cluster.'"
+        )
+        assert tab.text("#live-gaps") == ""
+        live.gaps = ["ZooKeeper does not answer"]
+        tab.wait_for("byId('live-gaps').innerText === 'ZooKeeper does not answer.'")
+        live.gaps = []
+        tab.wait_for("byId('live-gaps').innerText === ''")
+        assert tab.complaints == []
+
+
 def seqs_until(page: ClientConnection, last: int) -> list[int]:
     """Read what a page is sent until it has this event. Returns: the events that it has then."""
     seqs: list[int] = []

@@ -105,3 +105,16 @@ def test_what_was_done_is_a_scenario_with_the_same_outcome() -> None:
     texts = [kind for _, kind in kinds(cluster)]
     won = [event for event in log.events if event.kind is EventKind.ELECTION_WON]
     assert len(won) == texts.count("ElectionWon") == 2
+
+
+def test_an_act_with_a_delay_is_saved_with_the_time_at_which_it_is_done() -> None:
+    """A step of a scenario file has either `at` or `after`."""
+    cluster = played_cluster()
+    played(cluster, 4)
+    cluster.act("kill: broker-2\nafter: 1s")
+    played(cluster, 3)
+    *_, saved = load_text(yaml_text(cluster.as_tree()), "play").scenario.timetable
+    died_ms = next(at_ms for at_ms, kind in reversed(kinds(cluster)) if kind == "ProcessState")
+    cluster.close()
+    assert (saved.verb(), saved.at, saved.after) == ("kill", 5_000, None)
+    assert died_ms == 5_000

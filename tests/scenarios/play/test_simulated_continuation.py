@@ -13,10 +13,11 @@ from kcsim.eventlog.events import Event
 from kcsim.scenarios.play import live_pages
 from kcsim.scenarios.play.acts import Act
 from kcsim.scenarios.play.live_cluster import LiveCluster
+from kcsim.scenarios.play.played_cluster import PlayedCluster
 from kcsim.scenarios.play.simulated_continuation import REACHED_MS, CannotContinueError, live_state
 from tests.scenarios.play.live_clusters import served_pages
 from tests.scenarios.play.test_play_server import connected, get
-from tests.scenarios.play.watched_runs import FIRST, PATIENCE_S, SCENARIO, Watched
+from tests.scenarios.play.watched_runs import FIRST, PATIENCE_S, SCENARIO, Watched, run_processes
 
 
 def state_after(events: Sequence[Event]) -> ClusterState:
@@ -87,3 +88,22 @@ def test_a_bounded_number_is_kept_each_below_the_address_of_its_origin(monkeypat
         page.send(json.dumps({"end": "simulated-1"}))
         received(page, lambda message: message.get("live", {}).get("simulated") == [])
         assert get(server, below)[0] == 404
+
+
+def test_its_story_begins_in_that_state() -> None:
+    """How the cluster was brought into it is no part of the story: nobody has frozen a broker or written a znode by hand."""
+    begun = live_state("three", 5_100, state_after(events_with("pause: broker-3")), SCENARIO, FIRST)
+    cluster = PlayedCluster(begun.scenario, 1, begun.first, run_processes(), begun.snapshot)
+    cluster.go_on_to(REACHED_MS)
+    cluster.act("kill: controller")
+    cluster.go_on_to(40_000)
+    cluster.finish_passing()
+    cluster.ask_for_story()
+    cluster.finish_passing()
+    incidents, cost, outcome = json.loads(cluster.fork.run.about)["story"]["sentences"]
+    cluster.close()
+    paused, killed = incidents.split("; ")
+    assert (paused.startswith("broker-3, leader of "), paused.endswith("froze at 10.00 s")) == (True, True)
+    assert killed.endswith("the controller, was killed at 10.00 s.")
+    assert "no broker was a working controller" in cost
+    assert "took over with epoch 2" in outcome

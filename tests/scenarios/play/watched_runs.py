@@ -70,6 +70,9 @@ class Watched:
     def see(self, event: Event) -> None:
         self.events.append(event)
 
+    def see_snapshot_reached(self) -> None:
+        pass
+
     def see_refusal(self, act: Act, why: str) -> None:
         self.refused.append((act, why))
 
