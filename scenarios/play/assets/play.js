@@ -3,7 +3,7 @@
 
 const GROW_EVERY_MS = 200;
 const REST_AFTER_GROWTH = 4; // times as long as the drawing took
-const KEPT_OF_WHOLE = 1.5; // how many times as many events a page keeps as it is sent of a long run
+const KEPT_OF_WHOLE = 1; // how many times as many events a page keeps as it is sent of a run that is sent whole
 
 class Play {
   constructor() {

@@ -22,10 +22,12 @@ def counted(tab: Tab) -> tuple[int, int]:
     """Return how many partitions of the moment have no working leader, and how many are only under-replicated."""
     unled, under = tab.evaluate(
         """(() => {
-            const { place } = kcsim.page;
-            const values = [...kcsim.histories.allAt(place, "partition").values()];
-            const isUnled = ([, leader, , , flags]) => flags.includes("o") || haltedLeader(kcsim.histories, leader, place) !== null;
-            return [values.filter(isUnled).length, values.filter((value) => !isUnled(value) && value[4].includes("u")).length];
+            const [{ place }, { histories }] = [kcsim.page, kcsim];
+            const values = [...histories.allAt(place, "partition").values()];
+            const isHalted = (leader) => haltedLeader(histories, leader, place) !== null;
+            const isUnled = ([, leader, , , flags]) => flags.includes("o") || isHalted(leader);
+            const isUnder = (value) => !isUnled(value) && value[4].includes("u");
+            return [values.filter(isUnled).length, values.filter(isUnder).length];
         })()"""
     )
     return unled, under
