@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from kcsim.scenarios.play.played_cluster import PlayedCluster
 from kcsim.scenarios.play.played_pages import PlayedPages
 from kcsim.scenarios.play.run_processes import RunProcesses
 from kcsim.scenarios.play.server import PlayServer
+from kcsim.scenarios.play.shared_play import shared_page
 from kcsim.scenarios.views.trace.entity_feed import EntityFeed
 from kcsim.zk.servers.free_ports import claimed_port
 from tests.chromium import Chromium, Tab
@@ -145,3 +147,20 @@ def test_a_page_that_follows_a_run_keeps_a_bounded_part_of_it(chromium: Chromium
         tab.evaluate("kcsim.go(kcsim.run.length - 1)")
         check_state(tab, cluster)
         assert tab.complaints == []
+
+
+def test_a_saved_page_says_what_it_leaves_out_of_a_long_run(
+    chromium: Chromium,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kcsim.scenarios.play.shared_play.MOST_SHARED", MOST_WHOLE)
+    with long_run() as (cluster, _):
+        file = tmp_path / "play.html"
+        file.write_text(shared_page(cluster), encoding="utf-8")
+        with chromium.open(file.as_uri()) as tab:
+            kept = tab.evaluate("kcsim.run.length")
+            assert f"The run has {len(cluster.events)} events, this page {kept} of them" in tab.text("#notices")
+            assert check_state(tab, cluster) == cluster.events[-1].seq
+            assert "is not in it" in tab.evaluate("(kcsim.go(kcsim.run.stretches[0][0] - 1), byId('cluster').innerText)")
+            assert tab.complaints == []
