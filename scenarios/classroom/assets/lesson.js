@@ -166,7 +166,7 @@ class Lesson {
     byId("lesson-back").addEventListener("click", () => this.turn(-1));
     byId("lesson-on").addEventListener("click", () => this.turn(1));
     for (const id of ["cluster", "partition-list"]) {
-      new MutationObserver(() => this.lesson && this.markChoices()).observe(byId(id), { childList: true });
+      new MutationObserver(() => this.lesson && this.markChoices()).observe(byId(id), { childList: true, subtree: true });
       byId(id).addEventListener("click", ({ target }) => {
         const clicked = target.closest(".choice");
         if (clicked) this.answer(nameOf(clicked));
