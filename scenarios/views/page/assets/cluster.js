@@ -211,12 +211,12 @@ function members(histories, place) {
   return element("p", {}, `ZooKeeper servers with a fault or an action: ${states}`);
 }
 
-/** Return a table of partitions, those in trouble first. With `choose`, a name is a button that calls it. */
+/** Return a table of partitions, those without a working leader first, then others in trouble. With `choose`, a name is a button that calls it. */
 function partitionTable(histories, place, partitions, most = MOST_ROWS, choose = null) {
   const haltedNow = haltedLeaders(histories, place);
   const halted = ([, leader]) => haltedNow(leader);
-  const isBad = (value) => value[4] !== "" || halted(value) !== null;
-  const shown = firstOf(histories.namesOf("partition"), partitions, isBad, most);
+  const severity = (value) => (value[4].includes("o") || halted(value) !== null ? 2 : value[4] !== "" ? 1 : 0);
+  const shown = worstOf(histories.namesOf("partition"), partitions, severity, most);
   const row = ([name, [replicas, leader, epoch, isr, flags, adding, removing]]) => {
     const words = [flags.includes("d") && "to be deleted", flags.includes("o") ? "✖ offline" : halted([0, leader]) && `✖ leader is ${halted([0, leader])}`, flags.includes("u") && "▽ under-replicated"];
     if (adding.length || removing.length) words.push(`moves: + ${adding.join(", ") || "none"}, − ${removing.join(", ") || "none"}`);
@@ -234,17 +234,17 @@ function partitionTable(histories, place, partitions, most = MOST_ROWS, choose =
   );
 }
 
-/** Return the first of some entities, [name, value], those with a problem before the others. Args: names: sorted. */
-function firstOf(names, entities, isBad, most) {
-  const [bad, others] = [[], []];
+/** Return some entities, [name, value], the most severe first. Args: names: sorted. severity: returns 0, 1 or 2 for a value. */
+function worstOf(names, entities, severity, most) {
+  const found = [[], [], []];
   for (const name of names) {
     const value = entities.get(name);
     if (value === undefined) continue;
-    if (isBad(value)) bad.push([name, value]);
-    else if (others.length < most) others.push([name, value]);
-    if (bad.length === most) break;
+    const alike = found[severity(value)];
+    if (alike.length < most) alike.push([name, value]);
+    if (found[2].length === most) break;
   }
-  return [...bad, ...others].slice(0, most);
+  return found.reverse().flat().slice(0, most);
 }
 
 function metricsPart(histories, place) {

@@ -84,3 +84,18 @@ def test_it_fits(chromium: Chromium, page_of: PageOf, width: int, dark: bool) ->
             assert 100 < tab.evaluate(right) <= width
         assert tab.evaluate("document.documentElement.scrollWidth") == width
         assert tab.complaints == []
+
+
+def test_the_table_lists_partitions_without_a_working_leader_before_those_that_are_only_under_replicated(many: Tab) -> None:
+    """In the middle of a fail-over there are both."""
+    many.evaluate(
+        """(() => {
+            const flagsAt = (place) => [...kcsim.histories.allAt(place, "partition").values()].map((value) => value[4]);
+            const isBoth = (place, flags = flagsAt(place)) => flags.includes("u") && flags.some((of) => of.includes("o"));
+            kcsim.go(kcsim.run.seqs.findIndex((_, place) => isBoth(place)));
+        })()"""
+    )
+    troubles: list[str] = many.evaluate("[...document.querySelectorAll('#cluster tr.bad')].map((row) => row.innerText)")
+    are_offline = ["offline" in trouble for trouble in troubles]
+    assert {*are_offline} == {True, False}
+    assert are_offline == sorted(are_offline, reverse=True)
