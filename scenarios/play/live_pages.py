@@ -17,7 +17,7 @@ from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations, with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
-from kcsim.scenarios.play.served_cluster import ServedCluster
+from kcsim.scenarios.play.served_cluster import ServedCluster, UnknownRequestError
 from kcsim.scenarios.play.shared_play import saved_page
 from kcsim.scenarios.play.simulated_continuation import CannotContinueError, SimulatedContinuation, live_state
 
@@ -83,11 +83,11 @@ class LivePages:
                 page.put(as_json({"shared": await asyncio.to_thread(self._shared, self._future())}))
             case {"simulate": True}:
                 await self._simulate()
-            case {"end": str(name)}:
+            case {"end": str(name)} if name in self._simulated:
                 self._simulated.pop(name).close()
                 self._send_live_state()
             case _:
-                raise ValueError
+                raise UnknownRequestError
 
     def _act(self, step: str, declares: Mapping[str, Any]) -> None:
         if (why := self._live.watched_only) is None:

@@ -13,7 +13,7 @@ from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, Fork, PlayedCluster, TooManyForksError
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
-from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster
+from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster, UnknownRequestError
 from kcsim.scenarios.play.shared_play import shared_page
 from kcsim.scenarios.play.shown_parts import MOST_WHOLE
 
@@ -51,16 +51,13 @@ class PlayedPages:
             self.pages.send({"problem": str(error)})
 
     async def _answer(self, wanted: Mapping[str, Any], page: PageQueue) -> None:
-        """Do what a page asks for.
-
-        Raises: ValueError, KeyError or TypeError, if no page of ours asks so; TooManyForksError; RunFailedError.
-        """
+        """Do what a page asks for. Raises: UnknownRequestError; TooManyForksError; RunFailedError."""
         match wanted:
             case {"save": True} if self._cluster.begins_with_nothing:
                 page.put(as_json({"scenario": await self._saved()}))
             case {"save": True}:
                 page.put(as_json({"problem": NOT_A_SCENARIO}))
-            case {"compare": int(number)}:
+            case {"compare": int(number)} if number in self._cluster.forks:
                 one, shown = self._cluster.forks[number], self._cluster.fork
                 self._cluster.count_records((one, shown))
                 page.put(await asyncio.to_thread(self._compared, one, shown))
@@ -90,8 +87,8 @@ class PlayedPages:
         """Do what concerns all pages. Raises: see _answer; TooManyForksError; RunFailedError."""
         cluster = self._cluster
         match wanted:
-            case {"act": str(step)}:
-                cluster.act(step, _mapping(wanted.get("declares", {})))
+            case {"act": str(step)} if isinstance(declares := wanted.get("declares", {}), dict):
+                cluster.act(step, declares)
                 self.pages.send({"acts": self._acts()})
             case {"paused": bool(is_paused)}:
                 cluster.is_paused = is_paused
@@ -105,15 +102,15 @@ class PlayedPages:
                 cluster.go_back(to_ms)
                 cluster.finish_passing()
                 self._show_other_future()
-            case {"future": int(number)}:
+            case {"future": int(number)} if number in cluster.forks:
                 cluster.switch(number)
                 self._show_other_future()
-            case {"forget": int(number)}:
+            case {"forget": int(number)} if number in cluster.forks and number != cluster.fork.number:
                 cluster.forget(number)
-            case {"name": str(name), "of": int(number)} if name.strip():
+            case {"name": str(name), "of": int(number)} if name.strip() and number in cluster.forks:
                 cluster.forks[number].name = name.strip()[:LONGEST_NAME]
             case _:
-                raise ValueError
+                raise UnknownRequestError
         self.pages.send_if_changed("forks", self._forks())
         self.pages.send_if_changed("clock", self._clock())
 
@@ -178,10 +175,3 @@ class PlayedPages:
     def _forks(self) -> dict[str, Any]:
         cluster = self._cluster
         return {"now": cluster.fork.number, "all": [fork_in_page(fork, cluster.fork) for fork in cluster.forks.values()]}
-
-
-def _mapping(value: object) -> dict[str, Any]:
-    """Return a JSON object. Raises: TypeError, if it is none."""
-    if not isinstance(value, dict):
-        raise TypeError
-    return value

@@ -8,6 +8,10 @@ from kcsim.scenarios.play.connected_pages import ConnectedPages
 from kcsim.scenarios.play.page_queue import PageQueue
 
 
+class UnknownRequestError(Exception):
+    """A message asks for what no page of ours asks for."""
+
+
 class ServedCluster(Protocol):
     """A cluster with its pages."""
 
@@ -26,7 +30,7 @@ class ServedCluster(Protocol):
         ...
 
     async def answer(self, wanted: Mapping[str, Any], page: PageQueue) -> None:
-        """Do what a page asks for. Raises: ValueError, KeyError or TypeError, if no page of ours asks so."""
+        """Do what a page asks for. Raises: UnknownRequestError."""
         ...
 
     def pass_time(self, real_ms: float) -> None:

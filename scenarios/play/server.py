@@ -8,6 +8,7 @@ somebody else that leads to 127.0.0.1), or from the page of another site, are re
 import asyncio
 import contextlib
 import json
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -21,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from kcsim.scenarios.play.own_address import OwnAddress
 from kcsim.scenarios.play.page_queue import PageQueue
-from kcsim.scenarios.play.served_cluster import ServedCluster
+from kcsim.scenarios.play.served_cluster import ServedCluster, UnknownRequestError
 
 TICK_S = 0.05
 """How often time passes and pages are sent what happened."""
@@ -38,6 +39,7 @@ class PlayServer:
 
     def __init__(self, cluster: ServedCluster, port: int) -> None:
         self._cluster = cluster
+        self._failed: list[ServedCluster] = []
         self._own = OwnAddress(port)
         self._token = secrets.token_urlsafe(16)
         self.address = f"http://127.0.0.1:{port}/{self._token}/"
@@ -62,8 +64,19 @@ class PlayServer:
             await asyncio.sleep(TICK_S)
             now = time.monotonic()
             for cluster in (self._cluster, *self._cluster.below.values()):
-                cluster.pass_time((now - last) * 1000)
+                self._pass_time_of(cluster, (now - last) * 1000)
             last = now
+
+    def _pass_time_of(self, cluster: ServedCluster, real_ms: float) -> None:
+        """Let time pass for a cluster; not any more once that has failed. Other clusters go on."""
+        if cluster in self._failed:
+            return
+        try:
+            cluster.pass_time(real_ms)
+        except Exception as error:
+            self._failed.append(cluster)
+            logging.getLogger(__name__).exception("kcsim failed while time passed for the cluster of a page")
+            cluster.pages.send({"problem": f"kcsim failed, and the cluster does not go on: {error!r}"})
 
     async def _page(self, request: Request) -> Response:
         if (refusal := self._own.refusal(request)) is not None:
@@ -84,8 +97,8 @@ class PlayServer:
         sending = asyncio.create_task(_send(socket, page))
         try:
             while True:
-                await cluster.answer(json.loads(await socket.receive_text()), page)
-        except (WebSocketDisconnect, ValueError, KeyError, TypeError):
+                await cluster.answer(_request_in(await socket.receive_text()), page)
+        except (WebSocketDisconnect, UnknownRequestError):
             pass  # the page is closed, or it is not ours
         finally:
             cluster.pages.disconnect(page)
@@ -94,6 +107,17 @@ class PlayServer:
     def _shown(self, path: Mapping[str, Any]) -> ServedCluster | None:
         """Return the cluster that a path leads to; None if there is none."""
         return self._cluster.below.get(path["below"]) if "below" in path else self._cluster
+
+
+def _request_in(text: str) -> dict[str, Any]:
+    """Return what a page asks for. Raises: UnknownRequestError, if it is no JSON object."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UnknownRequestError
+    return found
 
 
 async def _send(socket: WebSocket, page: PageQueue) -> None:

@@ -61,14 +61,38 @@ def until_closed(socket: ClientConnection) -> None:
             socket.recv(PATIENCE_S)
 
 
-def test_a_page_that_asks_for_nonsense_is_disconnected_and_others_go_on() -> None:
+@pytest.mark.parametrize(
+    "nonsense", ["no JSON", "[]", '{"act": 1}', '{"future": 99}', '{"forget": 0}', '{"name": "A", "of": 7}']
+)
+def test_a_page_that_asks_for_nonsense_is_disconnected_and_others_go_on(nonsense: str) -> None:
     with served() as server, connected(server) as one, connected(server) as other:
-        one.send("no JSON")
+        one.send(nonsense)
         until_closed(one)
         other.send(json.dumps({"act": "kill: broker-9"}))
         while "refused" not in (message := json.loads(other.recv(PATIENCE_S))):
             pass
         assert message["refused"]["step"] == "kill: broker-9"
+
+
+def test_an_error_of_ours_while_time_passes_is_shown_and_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise the cluster would stand still, and nobody would know why."""
+
+    def fail(real_ms: float) -> None:
+        raise RuntimeError("a mistake")
+
+    cluster = played_cluster()
+    with served(cluster) as server, connected(server) as page:
+        page.recv(PATIENCE_S)
+        monkeypatch.setattr(cluster, "pass_time", fail)
+        while "problem" not in (message := json.loads(page.recv(PATIENCE_S))):
+            pass
+        assert "the cluster does not go on: RuntimeError('a mistake')" in message["problem"]
+        page.send(json.dumps({"paused": not cluster.is_paused}))
+        while "clock" not in json.loads(page.recv(PATIENCE_S)):
+            pass  # what pages ask for is answered all the same
+    assert caplog.text.count("RuntimeError: a mistake") == 1
 
 
 def connected(server: PlayServer, **options: Any) -> ClientConnection:
