@@ -55,3 +55,19 @@ def test_a_step_is_typed_and_what_cannot_be_done_is_shown(chromium: Chromium) ->
             tab.evaluate(f"byId('act-text').value = {json.dumps(step)}; byId('act-form').requestSubmit()")
         tab.wait_for("document.querySelector('#act-refused').innerText.includes('broker-9')")
         tab.wait_for('kcsim.histories.at(kcsim.run.length - 1, "process", "broker-2") === "paused"')
+
+
+def test_markup_in_what_is_typed_and_in_data_of_znodes_is_text(chromium: Chromium) -> None:  # noqa: F811
+    markup = "<img src=x onerror='window.hit = 1'>"
+    written = f'zk-set: {{path: /controller_epoch, data: "{markup}"}}'
+    with served() as server, chromium.open(server.address) as tab:
+        tab.wait_for(RUNNING)
+        for step in (f'kill: "{markup}"', written):
+            tab.evaluate(f"byId('act-text').value = {json.dumps(step)}; byId('act-form').requestSubmit()")
+        tab.wait_for(f"document.querySelector('#act-refused').innerText.includes({json.dumps(markup)})")
+        tab.wait_for(f"[...document.querySelectorAll('#act-list')].at(-1).innerText.includes({json.dumps(written)})")
+        tab.wait_for(f"kcsim.run.texts.some((text) => text.includes({json.dumps(markup)}))")
+        tab.evaluate("kcsim.go(kcsim.run.length - 1)")
+        assert tab.evaluate("document.querySelectorAll('img').length") == 0
+        assert tab.evaluate("window.hit") is None
+        assert tab.complaints == []
