@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from kcsim.brokers.broker_to_controller_channel import BrokerToControllerChannel
 from kcsim.brokers.replication.isr_writes import IsrNotSubmittedError, IsrRefusedError, WrittenIsr
-from kcsim.brokers.replication.partition import Partition
 from kcsim.controller.requests import AlterIsrRequest, AlterIsrResponse, ErrorCode
 from kcsim.runtime.ports import Promise, Runtime, Task
-from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, TopicPartition
+from kcsim.vocabulary import BrokerEpoch, BrokerId, LeaderAndIsr, PartitionState, TopicPartition
 
 RETRY_MS = 50
 """How long the next request waits after the controller has failed at a whole one, or at a partition."""
@@ -74,16 +73,15 @@ class AlterIsrManager:
         self._changes: dict[TopicPartition, _Change] = {}
         self._sender: Task | None = None
 
-    async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
+    async def write(self, tp: TopicPartition, proposed: PartitionState, cause: int) -> WrittenIsr:
         """Ask for a new ISR until the controller has decided. Raises: IsrRefusedError, IsrNotSubmittedError."""
-        proposed = partition.state_with_isr(isr).leader_and_isr
         while True:
-            answered = await self._submit(partition.tp, proposed, cause)
+            answered = await self._submit(tp, proposed.leader_and_isr, cause)
             if isinstance(answered.result, LeaderAndIsr):
                 return WrittenIsr(answered.result.zk_version, answered.cause)
             error, is_not_attempted = answered.result.name, answered.result in NOT_ATTEMPTED
             if is_not_attempted or answered.result in FINAL_ERRORS or not self._retries:
-                what = f"the controller has refused ISR {list(isr)}: {error}"
+                what = f"the controller has refused ISR {list(proposed.leader_and_isr.isr)}: {error}"
                 raise IsrRefusedError(error, what, answered.cause, is_final=not is_not_attempted)
             await self._runtime.sleep_ms(RETRY_MS)
 

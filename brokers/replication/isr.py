@@ -23,7 +23,7 @@ from kcsim.eventlog.events import EventFields, EventKind, with_reason
 from kcsim.eventlog.sink import EventSink
 from kcsim.jvm_hash_order import set_order
 from kcsim.runtime.ports import Runtime, Task
-from kcsim.vocabulary import BrokerId, FailureReason, LeaderEpoch, TopicPartition
+from kcsim.vocabulary import BrokerId, FailureReason, LeaderAndIsr, LeaderEpoch, PartitionState, TopicPartition
 
 RETRY_INTERVAL_MS = 1000
 """How long a hardened leader waits before it tries a write again that failed for lack of a session."""
@@ -143,45 +143,46 @@ class IsrManager:
     async def _change(
         self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
     ) -> None:
+        proposed = partition.state_with_isr(isr)
         partition.pending_isr = isr
         if self._writes.is_at_once:
-            await self._change_at_once(partition, isr, kind, fields, cause)
+            await self._change_at_once(partition, proposed, kind, fields, cause)
         else:
             number = self._begun = self._begun + 1
-            change = self._change_meanwhile(number, partition, isr, kind, fields, cause)
+            change = self._change_meanwhile(number, partition, proposed, kind, fields, cause)
             self._under_way[number] = self._runtime.spawn("isr-change", change)
 
     async def _change_at_once(
-        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
+        self, partition: Partition, proposed: PartitionState, kind: EventKind, fields: EventFields, cause: int
     ) -> None:
         lock = partition.isr_write = self._runtime.promise()
         try:
-            written = await self._written(partition, isr, cause)
+            written = await self._written(partition, proposed, cause)
         except UNAVAILABLE:
             if self._writes.tries_again:
-                self._try_again_later(partition, isr, kind, fields, cause)
+                self._try_again_later(partition, proposed.leader_and_isr, kind, fields, cause)
             raise
         finally:
             partition.isr_write = None
             lock.resolve(None)
         if written is not None:
-            self._commit(partition, isr, kind, fields, written)
+            self._commit(partition, proposed.leader_and_isr.isr, kind, fields, written)
 
     def _try_again_later(
-        self, partition: Partition, isr: tuple[BrokerId, ...], kind: EventKind, fields: EventFields, cause: int
+        self, partition: Partition, wanted: LeaderAndIsr, kind: EventKind, fields: EventFields, cause: int
     ) -> None:
         """Try a write again as long as it is pending. ISR and version decide whether an earlier attempt was applied."""
         number = self._begun = self._begun + 1
-        epoch = partition.leader_epoch
 
         async def try_again() -> None:
             await self._runtime.sleep_ms(RETRY_INTERVAL_MS)
             while partition.isr_write is not None:
                 await partition.isr_write.wait()
             del self._under_way[number]
-            if partition.is_leader and partition.leader_epoch == epoch and partition.pending_isr == isr:
+            is_same_term = partition.is_leader and partition.leader_epoch == wanted.leader_epoch
+            if is_same_term and partition.pending_isr == wanted.isr:
                 with suppress(*UNAVAILABLE):  # then there is a further attempt
-                    await self._change_at_once(partition, isr, kind, fields, cause)
+                    await self._change_at_once(partition, partition.state_with_isr(wanted.isr), kind, fields, cause)
 
         self._under_way[number] = self._runtime.spawn("isr-change", try_again())
 
@@ -189,38 +190,39 @@ class IsrManager:
         self,
         number: int,
         partition: Partition,
-        isr: tuple[BrokerId, ...],
+        proposed: PartitionState,
         kind: EventKind,
         fields: EventFields,
         cause: int,
     ) -> None:
-        epoch = partition.leader_epoch
+        """Have the controller change an ISR. A broker that has ceased to lead before this begins asks all the same."""
+        wanted = proposed.leader_and_isr
         try:
-            written = await self._written(partition, isr, cause)
+            written = await self._written(partition, proposed, cause)
         except IsrNotSubmittedError as not_submitted:
-            if partition.leader_epoch == epoch:
+            if partition.leader_epoch == wanted.leader_epoch:
                 partition.pending_isr = None
-                self._keep_added_out(partition, isr)
+                self._keep_added_out(partition, wanted.isr)
             await not_submitted.earlier.wait()
         else:
-            if written is not None and partition.is_leader and partition.leader_epoch == epoch:
-                self._commit(partition, isr, kind, fields, written)
+            if written is not None and partition.is_leader and partition.leader_epoch == wanted.leader_epoch:
+                self._commit(partition, wanted.isr, kind, fields, written)
         del self._under_way[number]
 
-    async def _written(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr | None:
+    async def _written(self, partition: Partition, proposed: PartitionState, cause: int) -> WrittenIsr | None:
         """Write a new ISR; None if it was refused. If the write fails, the change stays pending."""
-        epoch = partition.leader_epoch
+        wanted = proposed.leader_and_isr
         try:
-            return await self._writes.write(partition, isr, cause)
+            return await self._writes.write(partition.tp, proposed, cause)
         except IsrRefusedError as refused:
             lasts = UNTIL_DECIDED if refused.is_final else ""
-            self._report_failure(partition, isr, refused.error, f"{lasts}: {refused}", refused.cause)
-            if not refused.is_final and partition.leader_epoch == epoch:
+            self._report_failure(partition, wanted.isr, refused.error, f"{lasts}: {refused}", refused.cause)
+            if not refused.is_final and partition.leader_epoch == wanted.leader_epoch:
                 partition.pending_isr = None
-                self._keep_added_out(partition, isr)
+                self._keep_added_out(partition, wanted.isr)
             return None
         except UNAVAILABLE as error:
-            self._report_failure(partition, isr, type(error).__name__, f"{UNTIL_DECIDED}: {error}", cause)
+            self._report_failure(partition, wanted.isr, type(error).__name__, f"{UNTIL_DECIDED}: {error}", cause)
             raise
 
     def _commit(

@@ -5,9 +5,8 @@ Adapters: zk_isr.py up to protocol version 2.6, alter_isr.py from 2.7 on.
 
 from typing import Any, NamedTuple, Protocol
 
-from kcsim.brokers.replication.partition import Partition
 from kcsim.runtime.ports import Promise
-from kcsim.vocabulary import BrokerId, TopicPartition, ZkVersion
+from kcsim.vocabulary import PartitionState, TopicPartition, ZkVersion
 from kcsim.zk.errors import ZooKeeperError
 from kcsim.zk.kafka.zookeeper_client import ZooKeeperClientExpiredError
 
@@ -65,8 +64,8 @@ class WritesIsr(Protocol):
     tries_again: bool
     moves_high_watermark: bool
 
-    async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
-        """Write a new ISR, if the state znode still has the version that the leader knows.
+    async def write(self, tp: TopicPartition, proposed: PartitionState, cause: int) -> WrittenIsr:
+        """Write a new ISR, if the state znode still has the version that the leader knew when it proposed the ISR.
 
         Raises: IsrRefusedError, IsrNotSubmittedError; where the leader writes itself, ZooKeeperError and
             ZooKeeperClientExpiredError.

@@ -6,9 +6,8 @@ Source: Kafka 2.8, ZkIsrManager; docs/kafka/requests.md 6.4, 6.5, docs/kafka/zno
 """
 
 from kcsim.brokers.replication.isr_writes import UNAVAILABLE, IsrRefusedError, WrittenIsr
-from kcsim.brokers.replication.partition import Partition
 from kcsim.runtime.ports import Runtime, Task
-from kcsim.vocabulary import BrokerId, TopicPartition
+from kcsim.vocabulary import PartitionState, TopicPartition
 from kcsim.zk.kafka.isr_changes import IsrChangeZnodes
 from kcsim.zk.kafka.partition_states import PartitionStateZnodes
 
@@ -41,11 +40,11 @@ class ZkIsrManager:
         self._pending_changes: dict[TopicPartition, int] = {}  # with the event of the change
         self._propagation: Task | None = None
 
-    async def write(self, partition: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
+    async def write(self, tp: TopicPartition, proposed: PartitionState, cause: int) -> WrittenIsr:
         """Write a new ISR. Raises: IsrRefusedError, ZooKeeperError, ZooKeeperClientExpiredError."""
-        version = await self._states.write_as_leader(partition.tp, partition.state_with_isr(isr), cause)
+        version = await self._states.write_as_leader(tp, proposed, cause)
         if version is None:
-            detail = f"the state znode has another version than {partition.zk_version}, or is gone"
+            detail = f"the state znode has another version than {proposed.leader_and_isr.zk_version}, or is gone"
             raise IsrRefusedError("BADVERSION", detail, cause)
         return WrittenIsr(version, cause)
 

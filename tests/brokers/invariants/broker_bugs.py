@@ -72,8 +72,8 @@ def isrs_are_written_for_an_earlier_controller() -> Iterator[None]:
 def a_leader_forgets_which_version_it_has_written() -> Iterator[None]:
     rightly = ZkIsrManager.write
 
-    async def write(self: ZkIsrManager, of: Partition, isr: tuple[BrokerId, ...], cause: int) -> WrittenIsr:
-        written = await rightly(self, of, isr, cause)
+    async def write(self: ZkIsrManager, tp: TopicPartition, proposed: PartitionState, cause: int) -> WrittenIsr:
+        written = await rightly(self, tp, proposed, cause)
         return written._replace(version=ZkVersion(written.version - 1))
 
     with patch.object(ZkIsrManager, "write", write):

@@ -516,6 +516,23 @@ def test_an_answer_to_a_broker_that_does_not_lead_any_more_has_no_effect() -> No
     assert changes(play(script)) == []
 
 
+def test_a_leader_that_ceases_to_lead_before_it_has_asked_asks_for_what_it_decided() -> None:
+    """Kafka submits what was proposed when the leader decided, and the request goes out by itself."""
+
+    async def script(bench: AlterIsrBench) -> None:
+        await bench.lead()
+        await bench.produce(1)
+        await bench.wait(1)
+        partition = bench.partition()
+        await bench.data.isr.maybe_shrink(partition, 0, CAUSE)
+        partition.become_follower(requested_state(B2, 1, (B1, B2), zk_version=1))
+        await bench.until_asked()
+        await bench.answer(orders=ErrorCode.FENCED_LEADER_EPOCH)
+        assert (partition.is_leader, partition.zk_version) == (False, 1)
+
+    assert play(script).controller.asked == [{ORDERS_0: state(B1)}]
+
+
 def test_after_closing_an_answer_has_no_effect_and_nothing_is_asked() -> None:
     async def script(bench: AlterIsrBench) -> None:
         await bench.lead(ORDERS_1, isr=(B1, B2))
