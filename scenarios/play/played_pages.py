@@ -148,10 +148,11 @@ class PlayedPages:
         self._ask_for_story()
 
     def _ask_for_story(self) -> None:
-        """Let the run tell its story, if a page watches and something has happened since, but not all the time."""
+        """Let the run tell its story if a page watches and something has happened since; at once while time stands still."""
         cluster, now_s = self._cluster, time.monotonic()
         present = cluster.fork.number, cluster.fork.taken
-        is_due = present != self._story_of and now_s - self._story_at_s >= STORY_EVERY_S
+        may_ask = cluster.is_paused or now_s - self._story_at_s >= STORY_EVERY_S
+        is_due = present != self._story_of and may_ask
         if self.pages and is_due and cluster.fork.run.has_reached_limit:
             self._story_of, self._story_at_s = present, now_s
             cluster.ask_for_story()
