@@ -98,8 +98,8 @@ class EventStream:
         """The state of the cluster after the events so far."""
         return self._changes.state
 
-    def about(self, name: str, seed: int) -> dict[str, Any]:
-        """Return the facts about the run so far, as the page of a finished run has them."""
+    def about(self, name: str, seed: int | None) -> dict[str, Any]:
+        """Return the facts about the run so far, as the page of a finished run has them. Args: seed: None: it has none."""
         return {
             "name": name,
             "seed": seed,

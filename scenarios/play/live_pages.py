@@ -221,7 +221,8 @@ class LivePages:
         return self._stream.dropped + len(self._stream)
 
     def _about(self) -> dict[str, Any]:
-        return self._stream.about(self._title, self._seed)
+        has_seed = self._live.watched_only is None
+        return self._stream.about(self._title, self._seed if has_seed else None)
 
     def _clock(self) -> dict[str, Any]:
         return {"now_ms": self._live.now_ms, "speed": 1, "paused": False, "behind": False}

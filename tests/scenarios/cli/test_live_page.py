@@ -116,6 +116,7 @@ def test_the_cluster_of_a_zookeeper_that_others_run_is_watched_only(cluster: Liv
     with played("--zookeeper", cluster.connect) as (command, address), chromium.open(address) as tab:
         tab.wait_for(f"kcsim.run !== undefined && {at('partition', 'orders-0')}?.[1] === 1")
         assert tab.text("#live-watched").startswith("Watched only: ")
+        assert "seed" not in tab.text("header")
         for step in ("zk-delete: /brokers/ids/1", "kill: broker-1", "delete-topic: orders"):
             act_is_refused(tab, step)
         tab.click("#live-simulate")
