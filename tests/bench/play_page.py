@@ -21,7 +21,7 @@ EVENTS = 1_000_000
 BROKERS, TOPICS, PARTITIONS = 100, 100, 100
 IDLE_MS = 20_000
 """All topics are created by then, and nothing has happened for a while."""
-RESTART_EVERY_MS, DOWN_MS = 6_000, 12_000
+RESTART_EVERY_MS, DOWN_MS = 13_000, 12_000
 """How often a broker is stopped, and for how long: with so many partitions this makes some 2,000 events a second."""
 PLANNED_MS = 3_600_000
 STEP_MS = 10_000
