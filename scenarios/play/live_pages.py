@@ -17,11 +17,10 @@ from kcsim.scenarios.play.page_queue import PageQueue
 from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.proposed_expectations import proposed_expectations, with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
-from kcsim.scenarios.play.served_cluster import ServedCluster, UnknownRequestError
+from kcsim.scenarios.play.served_cluster import STORY_EVERY_S, ServedCluster, UnknownRequestError
 from kcsim.scenarios.play.shared_play import saved_page
 from kcsim.scenarios.play.simulated_continuation import CannotContinueError, SimulatedContinuation, live_state
 
-STORY_EVERY_S = 1.0
 ONLY_FORK = 0
 MOST_EVENTS = 60_000
 """A cluster can be up for days; a page of more events takes long to open."""

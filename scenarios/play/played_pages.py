@@ -13,11 +13,10 @@ from kcsim.scenarios.play.play_page import play_page
 from kcsim.scenarios.play.played_cluster import SPEEDS, Fork, PlayedCluster, TooManyForksError
 from kcsim.scenarios.play.proposed_expectations import with_held_expectations
 from kcsim.scenarios.play.run_processes import RunFailedError
-from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, ServedCluster, UnknownRequestError
+from kcsim.scenarios.play.served_cluster import NOTHING_BELOW, STORY_EVERY_S, ServedCluster, UnknownRequestError
 from kcsim.scenarios.play.shared_play import shared_page
 from kcsim.scenarios.play.shown_parts import MOST_WHOLE
 
-STORY_EVERY_S = 1.0
 NOT_A_SCENARIO = "No scenario file can say how this cluster has begun: in the state of another one."
 LONGEST_NAME = 60
 

@@ -7,6 +7,9 @@ from typing import Any, Protocol
 from kcsim.scenarios.play.connected_pages import ConnectedPages
 from kcsim.scenarios.play.page_queue import PageQueue
 
+STORY_EVERY_S = 1.0
+"""How often pages are sent the story of a cluster in which something happens all the time."""
+
 
 class UnknownRequestError(Exception):
     """A message asks for what no page of ours asks for."""

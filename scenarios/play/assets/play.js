@@ -3,7 +3,6 @@
 
 const GROW_EVERY_MS = 200;
 const REST_AFTER_GROWTH = 4; // times as long as the drawing took
-const KEPT_OF_WHOLE = 1; // how many times as many events a page keeps as it is sent of a run that is sent whole
 
 class Play {
   constructor() {
@@ -64,7 +63,7 @@ class Play {
       this.complete(about);
     }
     this.fetched = null;
-    this.mostWhole ??= mostWhole === null ? Infinity : KEPT_OF_WHOLE * mostWhole;
+    this.mostWhole ??= mostWhole ?? Infinity;
     this.shownEnd = kcsim.run.length - 1;
     if (!isFirst) this.bar.begin(!isSame);
     if (isFirst) kcsim.page.go(kcsim.page.placeInAddress() ?? this.shownEnd, false);
