@@ -44,7 +44,7 @@ LEAST_BATCHES = 3
 def main(size: str | None = None) -> None:
     """Print the greatest rate, and how far behind the query is at the wanted rate."""
     rate = int(size or RATE)
-    spark = spark_session(f"local[{CORES}]")
+    spark = spark_session(f"local[{CORES}]", bytes_read=0)  # as the command does: Python reads the log
     try:
         with tempfile.TemporaryDirectory() as scratch:
             place = Path(scratch)

@@ -75,7 +75,7 @@ class TransitionLog:
         clean: bool | None = None,
         no_leader: bool = False,
     ) -> None:
-        """Record a change that was made to `stored` or `assignment`; `nobody`: an election that changed nothing."""
+        """Record a change that was made to `stored` or `assignment`; `no_leader`: an election that changed nothing."""
         now = self.stored
         leader = None if now is None or no_leader else NO_LEADER if now.leader is None else now.leader
         assignment = self.assignment
