@@ -79,6 +79,15 @@ def test_a_companion_is_controller_in_its_brokers_place() -> None:
     assert differences(recording, without_companions(played)) == []
 
 
+def test_a_companion_that_a_command_calls_the_controller_counts_as_its_broker() -> None:
+    def of_command(controller: int) -> Recording:
+        printed = [f"the current controller {controller} went through a soft failure", "epoch 907", "Controller 902"]
+        step = {"do": {"tool": ["kafka.admin.LeaderElectionCommand"]}, "outcome": {"rc": 0, "out": printed, "err": []}}
+        return Recording.of({"name": "made-up", "brokers": [1], "steps": [step]})
+
+    assert without_companions(of_command(companion_of(1))) == of_command(1)
+
+
 def test_what_brokers_write_themselves_is_unchanged() -> None:
     recording = run_of(2, sessions_closed=["broker-1"], registered=2)
     assert without_companions(recording) == recording

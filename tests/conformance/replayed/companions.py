@@ -5,6 +5,7 @@ become controller. What a companion does as controller counts as its broker's, a
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ from tests.conformance.replayed.recording import Recording, Step
 OFFSET = 900
 """Ids up to reserved.broker.max.id, 1000, can be given to brokers."""
 NODE = "broker-"
+_CONTROLLER = re.compile(r"\bcontroller ([0-9]+)\b")
 
 
 def companion_of(broker: int) -> int:
@@ -37,7 +39,8 @@ def _step(step: Step) -> Step:
     controller = None if step.controller is None else _broker(step.controller)
     writes = None if step.writes is None else tuple(_write(write) for write in step.writes if not _is_own(write.path))
     closed = tuple(sorted({*map(_node, step.sessions_closed)}))
-    return replace(step, controller=controller, writes=writes, sessions_closed=closed)
+    outcome = None if step.outcome is None else {name: _printed(value) for name, value in step.outcome.items()}
+    return replace(step, controller=controller, writes=writes, sessions_closed=closed, outcome=outcome)
 
 
 def _write(write: ZnodeWrite) -> ZnodeWrite:
@@ -57,6 +60,13 @@ def _broker(named: int) -> int:
 def _node(name: str) -> str:
     number = name.removeprefix(NODE)
     return f"{NODE}{_broker(int(number))}" if number != name else name
+
+
+def _printed(value: Any) -> Any:
+    """Return the lines that a command printed, with the broker in place of the companion that they call the controller."""
+    if not isinstance(value, list):
+        return value
+    return [_CONTROLLER.sub(lambda found: f"controller {_broker(int(found[1]))}", line) for line in value]
 
 
 def _data(path: str, data: str | None) -> str | None:

@@ -168,7 +168,10 @@ class BrokerWithCompanion:
             await self._start_companion()
             if not self._elections.has_controller():
                 # An attempt of the broker that is held back for seconds would cost it its session.
-                await self._elections.until(lambda: epoch_of(companion) is not None, f"no {companion} is registered")
+                # A companion that ends at once, as its broker will, does not register.
+                await self._elections.until(
+                    lambda: epoch_of(companion) is not None or not _runs(self._companion), f"no {companion} is registered"
+                )
         await self._broker.start(settings, release)
         self._end = asyncio.create_task(self._end_with_broker(), name=f"end of {self.name}")
 
