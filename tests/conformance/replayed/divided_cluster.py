@@ -32,6 +32,7 @@ from kcsim.brokers.config import KAFKA_NAMES, NO_SETTINGS, Value
 from kcsim.controller.capabilities import Release
 from kcsim.errors import TimedOutError
 from kcsim.runtime.ports import Runtime
+from kcsim.zk.capture.write_comparison import write_attribution
 from kcsim.zk.proxy import Breakpoint, NoSessionError, ProxiedWrite, ZooKeeperProxy
 from kcsim.zk.servers.free_ports import claimed_port
 from kcsim.zk.servers.ports import State
@@ -109,6 +110,12 @@ class Elections:
     def epoch_of(self, broker: int) -> int | None:
         """Return the broker epoch of a registered broker."""
         return self.cluster.state.registered.get(broker)
+
+    def has_session(self, node: str) -> bool:
+        """Return whether a node has a session that ZooKeeper has not ended."""
+        sessions = self.cluster.state.sessions
+        owners = write_attribution.session_owners(self.cluster.log.events)
+        return any(owner == node and sessions.get(session) != "closed" for session, owner in owners.items())
 
     async def until(self, condition: Callable[[], bool], what: str, within_ms: int = UP_WITHIN_MS) -> None:
         """Wait until a condition on the cluster holds. Args: what: its opposite, in words. Raises: TimedOutError."""
@@ -237,7 +244,12 @@ class BrokerWithCompanion:
         await asyncio.gather(self._broker.pause(), *[each.pause() for each in self._companions()])
 
     async def resume(self) -> None:
-        await asyncio.gather(self._broker.resume(), *[each.resume() for each in self._companions()])
+        """Resume both. A broker that has lost its session registers before its companion goes on, as one process does."""
+        has_session = self._elections.has_session(self.name)
+        await self._broker.resume()
+        if not has_session:
+            await self._elections.until(lambda: self._elections.epoch_of(self.broker_id) is not None, "it is not registered")
+        await asyncio.gather(*[each.resume() for each in self._companions()])
 
     async def close(self) -> None:
         self._leave_companion()
