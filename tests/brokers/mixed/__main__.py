@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from kcsim.brokers.apache_kafka.installation import FETCHED, find_kafka
+from kcsim.controller.admin.controller_moves import ElectionNotWonError
 from kcsim.errors import TimedOutError
 from kcsim.eventlog.run_actions import ClusterError
 from kcsim.zk.servers.errors import ServerError
@@ -50,7 +51,7 @@ def _play(seed: int, keep: Path | None) -> int:
     try:
         kafka = find_kafka(FETCHED.with_name(timetable.kafka.version))
         played = play(timetable, kafka, None if keep is None else keep / f"seed-{seed}")
-    except (AssertionError, ClusterError, TimedOutError, TimeoutError, ServerError) as error:
+    except (AssertionError, ClusterError, ElectionNotWonError, TimedOutError, TimeoutError, ServerError) as error:
         print(f"seed {seed}: not played to its end: {error}", flush=True)
         return NOT_PLAYED
     print(played, flush=True)
