@@ -12,8 +12,8 @@ times are those of ZooKeeper's transaction log and of the brokers' logs, to the 
 All files are in memory where the system has a file system in memory: a broker forces a file to the disk for each partition
 that it begins to lead, and here ten brokers would do so on one disk.
 
-With 2,000 partitions, on two cores that also did other work: a failover 0.70 s, Kafka's 1.86 s; a loss 1.05 s, Kafka's
-2.43 s.
+With 2,000 partitions, on two cores that did nothing else: a failover 0.18 s, Kafka's 0.66 s; a loss 0.22 s, Kafka's
+0.57 s. (On cores that did other work: 0.70 and 1.86 s; 1.05 and 2.43 s.)
 """
 
 import asyncio
