@@ -78,7 +78,7 @@ ISR_CHANGE_FAILED = re.compile(r"IsrChangeFailed.*UNKNOWN_SERVER_ERROR|Failed to
 REQUESTS_LEFT_OVER = re.compile(r'"reason": ?"UnsentRequests"|requests batch is not empty while creating a new one')
 """How a controller reports that requests of a former term are left over, of ours and of Kafka's."""
 LOG_FILES = ("*.jsonl", "server.log", "controller.log")
-"""Where they do: ours in its part of the event log."""
+"""Where brokers report both: ours in their parts of the event log, Kafka's in their log files."""
 ELECTIONS = 30
 """How many at most until a broker of the wanted side is the controller."""
 LOOK_EVERY_MS = 100
@@ -344,7 +344,8 @@ class _Run:
         """Return whether the leader of a partition does not ask for an ISR again that the controller failed to write.
 
         That is a defect of Kafka 2.8, which brokers of ours have at 2.8, too (isr_change_retries in controller/FIDELITY.md).
-        Some of its ways a broker of Kafka does not log: it counts if it takes no other broker of Kafka into the ISR either.
+        A broker of Kafka does not log all of its cases. So a leader of Kafka also counts if it leaves out another running
+        broker of Kafka: our brokers have no part in that.
         """
         leader, assignment = self._cluster.state.of_topics.leader(tp), self._cluster.state.of_topics.assignment(tp)
         if leader is None or assignment is None or self._timetable.kafka.protocol != WITHOUT_ISR_CHANGE_RETRIES:

@@ -248,7 +248,10 @@ class BrokerWithCompanion:
         has_session = self._elections.has_session(self.name)
         await self._broker.resume()
         if not has_session:
-            await self._elections.until(lambda: self._elections.epoch_of(self.broker_id) is not None, "it is not registered")
+            await self._elections.until(
+                lambda: self._elections.epoch_of(self.broker_id) is not None or not _runs(self._broker),
+                f"{self.name} is not registered",
+            )
         await asyncio.gather(*[each.resume() for each in self._companions()])
 
     async def close(self) -> None:
