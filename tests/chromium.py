@@ -101,6 +101,18 @@ class Tab:
                 raise
             return None
 
+    def wait_until_rendered(self) -> None:
+        """Wait until the page is loaded and its scripts have drawn it."""
+        self.wait_for("document.readyState === 'complete'")
+        self.wait_for("typeof kcsim !== 'undefined' && kcsim.ready.then(() => true)")
+
+    def reload(self) -> None:
+        """Load the page anew, and wait until it is rendered."""
+        self.evaluate("window.isBeforeReload = true")
+        self.call("Page.reload")
+        self.wait_for("!window.isBeforeReload")
+        self.wait_until_rendered()
+
     def text(self, selector: str) -> str:
         """Return the visible text of an element."""
         return str(self.evaluate(f"document.querySelector({json.dumps(selector)}).innerText"))
@@ -227,8 +239,7 @@ class Chromium:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         tab.call("Emulation.setEmulatedMedia", features=[scheme])
         tab.call("Page.navigate", url=url)
-        tab.wait_for("document.readyState === 'complete'")
-        tab.wait_for("typeof kcsim !== 'undefined' && kcsim.ready.then(() => true)")
+        tab.wait_until_rendered()
         try:
             yield tab
         finally:

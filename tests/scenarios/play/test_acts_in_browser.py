@@ -186,8 +186,8 @@ def test_a_menu_is_used_by_keys_alone(page: OpenPage) -> None:
     tab.press("Enter")
     tab.wait_for(process(BROKER, "dead"))
     tab.wait_for("byId('act-list').innerText.includes('session expired')")
-    tab.evaluate("location.reload()")
-    tab.wait_for("typeof play !== 'undefined' && byId('act-list').innerText.includes('session expired')")
+    tab.reload()
+    tab.wait_for("byId('act-list').innerText.includes('session expired')")
     assert [text for text in tab.complaints if "ws://" not in text] == []
 
 
