@@ -1,8 +1,8 @@
 """Run every benchmark, or those named: python -m tests.bench [NAME[=SIZE] …].
 
 A SIZE is in the unit of its benchmark: partitions (cluster-snapshot, failover-versions, kafka-brokers, simulated), megabytes
-(zk-files, kafka-logs), events (spark-replay, spark-analyses, page, play-page), events per second (streaming). Instead of a
-size, spark-analyses takes the path of a dataset with transitions.
+(zk-files, kafka-logs), events (spark-replay, spark-growth, spark-analyses, page, play-page), events per second (streaming).
+Instead of a size, spark-analyses takes the path of a dataset with transitions.
 """
 
 import sys
@@ -29,6 +29,7 @@ from tests.bench import (
     play_page,
     simulated,
     spark_analyses,
+    spark_growth,
     spark_replay,
     start_up,
     streaming,
@@ -61,6 +62,7 @@ SIZED: Mapping[str, Callable[[str | None], None]] = {
     "page": page.main,
     "play-page": play_page.main,
     "spark-replay": spark_replay.main,
+    "spark-growth": spark_growth.main,
     "spark-analyses": spark_analyses.main,
     "streaming": streaming.main,
 }

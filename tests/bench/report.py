@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import statistics
 import time
 from collections.abc import Callable, Coroutine, Sequence
@@ -46,6 +47,12 @@ async def measure_async(name: str, count: int, work: Callable[[], Coroutine[Any,
 def summed_up(name: str, count: int, taken: Sequence[float]) -> Measured:
     """Return the median and the spread of these rounds, in seconds."""
     return Measured(name, count, statistics.median(taken), (min(taken), max(taken)))
+
+
+def processor_seconds_of_children() -> float:
+    """Return the processor time of all processes that this one has started and waited for, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def print_environment() -> None:

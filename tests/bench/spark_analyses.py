@@ -9,7 +9,6 @@ spark-analyses=PATH names a dataset with transitions; otherwise one is generated
 million; at least 100,000, so that it keeps its transitions).
 """
 
-import resource
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from kcsim.scenarios.analysis.generating.settings import Settings
 from kcsim.scenarios.analysis.tables.dataset import Dataset
 from kcsim.scenarios.analysis.tables.spark_session import spark_session
 from kcsim.scenarios.cli.spark.engines import EngineName
-from tests.bench.report import Measured, measure, print_table
+from tests.bench.report import Measured, measure, print_table, processor_seconds_of_children
 from tests.bench.spark_work import print_work
 
 EVENTS = 1_000_000
@@ -346,10 +345,9 @@ def _processor_seconds(engine: EngineName, dataset: Path, out: Path) -> float:
         "--engine",
         engine,
     )
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = processor_seconds_of_children()
     subprocess.run([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return processor_seconds_of_children() - before
 
 
 def _made_up(spark: SparkSession, path: Path, events: int) -> Path:

@@ -103,7 +103,7 @@ AFFECTED_BROKERS = Analysis(
         Field("away_at_end", "boolean", ONE, "whether it was away at the end"),
     ),
     ("-unavailable_ms", "-away_ms", "-out_of_sync_ms", "broker"),
-    affected_brokers,
+    lambda history: history.shared(affected_brokers),
     details=("partitions_lost",),
 )
 
@@ -111,7 +111,7 @@ AFFECTED_BROKERS = Analysis(
 def affected_racks(history: HistoryTables) -> DataFrame:
     """Return the figures of affected_brokers for racks: sums over their brokers."""
     sums = [F.sum(field.name).alias(field.name) for field in _CAUSED]
-    return affected_brokers(history).groupBy("batch", "run", "rack").agg(F.count("*").alias("brokers"), *sums)
+    return history.shared(affected_brokers).groupBy("batch", "run", "rack").agg(F.count("*").alias("brokers"), *sums)
 
 
 AFFECTED_RACKS = Analysis(

@@ -32,7 +32,7 @@ def health_steps(history: HistoryTables) -> DataFrame:
         *("batch", "run", "from_ms", "to_ms"),
         *(F.lit(int(name == "offline")).cast("long").alias(name) for name in MEASURES),
     )
-    return steps(states.unionByName(windows), ("batch", "run"), MEASURES, history.small(history.ends))
+    return steps(states.unionByName(windows), ("batch", "run"), MEASURES, history.ends, history.small)
 
 
 HEALTH_STEPS = Analysis(

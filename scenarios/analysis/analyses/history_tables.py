@@ -103,7 +103,8 @@ class HistoryTables:
     def state_intervals(self) -> DataFrame:
         """The intervals in which each partition's state was constant: see state_intervals.state_intervals."""
         whole, ends = self.whole_state_intervals, self.small(self.ends)
-        return self._engine.detached(state_intervals.state_intervals(whole, ends, self.scope))
+        within = state_intervals.state_intervals(whole, ends, self.scope)
+        return self._engine.detached(within, together=state_intervals.PARTITION, in_order=("from_ms", "to_ms"))
 
     @cached_property
     def assignments(self) -> DataFrame:

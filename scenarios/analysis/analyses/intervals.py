@@ -5,7 +5,7 @@ millisecond therefore holds at no time, and is left out; one that begins at the 
 that it joins. Sums are sums of whole numbers, so that a result does not depend on how the data is distributed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window, engine_in_use
 
@@ -131,13 +131,20 @@ def _sections(first_ms: Column, last_ms: Column) -> Column:
     return F.explode(F.sequence(_section(first_ms), _section(last_ms)))
 
 
-def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: DataFrame) -> DataFrame:
+def steps(
+    pieces: DataFrame,
+    key: Sequence[str],
+    measures: Sequence[str],
+    ends: DataFrame,
+    small: Callable[[DataFrame], DataFrame],
+) -> DataFrame:
     """Return how many there are at each time: a step function for each measure, as its constant intervals.
 
     Args:
         pieces: has `key`, from_ms, to_ms, and for each measure how much of it holds in the interval (a whole number).
         key: begins with batch and run.
         ends: runs(), whose end is the end of the last interval.
+        small: marks a table that has few rows of each run, for a join with a large one.
 
     Returns: `key`, from_ms, to_ms and the measures. Intervals start at the first piece of a key; no interval has length 0,
         and neighbouring intervals differ.
@@ -172,7 +179,7 @@ def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: 
     in_order = Window.partitionBy(*key, "_section").orderBy(FROM)
     so_far = in_order.rowsBetween(Window.unboundedPreceding, 0)
     levels = (
-        changes.join(sections, [*key, "_section"])
+        changes.join(small(sections), [*key, "_section"])
         .where(differs | (F.col(FROM) == F.col("_begins")))
         .select(
             *key,
@@ -182,7 +189,7 @@ def steps(pieces: DataFrame, key: Sequence[str], measures: Sequence[str], ends: 
         )
     )
     return (
-        levels.join(ends, ["batch", "run"])
+        levels.join(small(ends), ["batch", "run"])
         .select(*key, FROM, F.coalesce(TO, "end_ms").alias(TO), *measures)
         .where(F.col(FROM) < F.col(TO))
     )

@@ -16,7 +16,7 @@ from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.scope import FLAPPING_IN_AN_HOUR, HOUR_MS
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
 from kcsim.scenarios.analysis.analyses.unavailability import A_PARTITION, A_TIME
-from kcsim.scenarios.analysis.engines.frames import DataFrame, F, Window
+from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 from kcsim.scenarios.analysis.folding.trigger import Trigger
 
 MOVES = """\
@@ -26,18 +26,29 @@ A change made by the leader is a matter of keeping up, one made by the controlle
 
 
 def isr_moves(history: HistoryTables) -> DataFrame:
-    """Return each broker's leaving or joining of an ISR: partition, seq, t_ms, broker, left (else it joined), by_leader."""
-    left, joined = F.array_except("isr_before", "isr"), F.array_except("isr", "isr_before")
-    changed = history.state_intervals.where(
-        F.col("is_change") & F.col("isr_before").isNotNull() & (F.col("isr") != F.col("isr_before"))
-    )
+    """Return each broker's leaving or joining of an ISR: partition, t_ms, broker, left (else it joined), by_leader."""
+    left, joined = _left_and_joined()
     moves = F.concat(
         F.transform(left, lambda b: F.struct(b.alias("broker"), F.lit(True).alias("left"))),
         F.transform(joined, lambda b: F.struct(b.alias("broker"), F.lit(False).alias("left"))),
     )
-    by_leader = (F.col("trigger") == Trigger.LEADER).alias("by_leader")
-    exploded = changed.select(*PARTITION, "seq", "t_ms", by_leader, F.explode(moves).alias("m"))
-    return exploded.select(*PARTITION, "seq", "t_ms", "m.broker", "m.left", "by_leader")
+    changed = history.state_intervals.where(_is_change())
+    exploded = changed.select(*PARTITION, "t_ms", _is_by_leader().alias("by_leader"), F.explode(moves).alias("m"))
+    return exploded.select(*PARTITION, "t_ms", "m.broker", "m.left", "by_leader")
+
+
+def _is_change() -> Column:
+    """Return whether a state interval begins with another ISR than the one before had."""
+    return F.col("is_change") & F.col("isr_before").isNotNull() & (F.col("isr") != F.col("isr_before"))
+
+
+def _left_and_joined() -> tuple[Column, Column]:
+    """Return the brokers that left the ISR where a state interval begins, and those that joined it."""
+    return F.array_except("isr_before", "isr"), F.array_except("isr", "isr_before")
+
+
+def _is_by_leader() -> Column:
+    return F.col("trigger") == Trigger.LEADER
 
 
 def isr_churn(history: HistoryTables) -> DataFrame:
@@ -45,11 +56,12 @@ def isr_churn(history: HistoryTables) -> DataFrame:
     width = history.scope.bucket_ms
     moves = history.shared(isr_moves).withColumn("bucket_ms", F.col("t_ms") - F.col("t_ms") % width)
     left, by_leader = F.col("left").cast("long"), F.col("by_leader").cast("long")
-    return moves.groupBy("batch", "run", "bucket_ms", "broker").agg(
-        F.sum(left).alias("left_isr"),
-        F.sum(left * by_leader).alias("left_by_leader"),
-        F.sum(1 - left).alias("joined_isr"),
-        F.count_distinct("topic", "partition").alias("partitions"),
+    figures = ("left_isr", "left_by_leader", "joined_isr")
+    of_partitions = moves.groupBy(*PARTITION, "bucket_ms", "broker").agg(
+        F.sum(left).alias("left_isr"), F.sum(left * by_leader).alias("left_by_leader"), F.sum(1 - left).alias("joined_isr")
+    )
+    return of_partitions.groupBy("batch", "run", "bucket_ms", "broker").agg(
+        *(F.sum(name).alias(name) for name in figures), F.count("*").alias("partitions")
     )
 
 
@@ -73,23 +85,20 @@ ISR_CHURN = Analysis(
 
 def isr_churn_partitions(history: HistoryTables) -> DataFrame:
     """Count shrinks and expansions by partition."""
-    moves = history.shared(isr_moves)
-    changes = moves.groupBy(*PARTITION, "seq").agg(
-        F.bool_or("left").alias("shrinks"),
-        F.bool_or(~F.col("left")).alias("expands"),
-        F.bool_or("by_leader").alias("by_leader"),
-    )
-    shrinks = F.col("shrinks").cast("long")
-    counted = changes.groupBy(*PARTITION).agg(
-        F.sum(shrinks).alias("shrinks"),
-        F.sum(shrinks * F.col("by_leader").cast("long")).alias("shrinks_by_leader"),
-        F.sum(F.col("expands").cast("long")).alias("expansions"),
-    )
+    shrinks, expands = (_is_change() & (F.size(moved) > 0) for moved in _left_and_joined())
     under = F.when(F.col("in_sync") < F.col("wanted"), F.col("to_ms") - F.col("from_ms")).otherwise(0)
-    times = history.state_intervals.groupBy(*PARTITION).agg(
-        F.sum(under).alias("under_replicated_ms"), F.min("in_sync").cast("long").alias("least_in_sync")
+    counted = history.state_intervals.groupBy(*PARTITION).agg(
+        _times(shrinks).alias("shrinks"),
+        _times(shrinks & _is_by_leader()).alias("shrinks_by_leader"),
+        _times(expands).alias("expansions"),
+        F.sum(under).alias("under_replicated_ms"),
+        F.min("in_sync").cast("long").alias("least_in_sync"),
     )
-    return counted.join(times, list(PARTITION))
+    return counted.where("shrinks > 0 OR expansions > 0")
+
+
+def _times(condition: Column) -> Column:
+    return F.count(F.when(condition, F.lit(1)))
 
 
 ISR_CHURN_PARTITIONS = Analysis(

@@ -24,7 +24,7 @@ def broker_load(history: HistoryTables) -> DataFrame:
         "batch", "run", "from_ms", "to_ms", "r.broker", "r.leaders", "r.replicas"
     )
     measures = ("leaders", "replicas")
-    stretches = steps(pieces, OF_A_BROKER, measures, history.small(history.ends))
+    stretches = steps(pieces, OF_A_BROKER, measures, history.ends, history.small)
     return in_buckets(stretches, OF_A_BROKER, measures, history.scope.bucket_ms)
 
 
@@ -110,7 +110,7 @@ def _preferred(history: HistoryTables) -> DataFrame:
         F.lit(1).alias("partitions"),
     )
     measures = ("preferred", "partitions")
-    stretches = steps(pieces, ("batch", "run"), measures, history.small(history.ends))
+    stretches = steps(pieces, ("batch", "run"), measures, history.ends, history.small)
     bucketed = in_buckets(stretches, ("batch", "run"), measures, history.scope.bucket_ms)
     wanted = share(F.col("preferred_ms"), F.col("partitions_ms"))
     return bucketed.select("batch", "run", "bucket_ms", wanted.alias("preferred_share"))

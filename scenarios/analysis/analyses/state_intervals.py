@@ -11,7 +11,7 @@ import msgspec
 
 from kcsim.eventlog.arrow_types import arrow_fields
 from kcsim.eventlog.events import EventKind
-from kcsim.scenarios.analysis.analyses.intervals import islands, joined_neighbours, of_last
+from kcsim.scenarios.analysis.analyses.intervals import joined_neighbours
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, Window
 
@@ -221,4 +221,7 @@ def out_of_sync(of_partitions: DataFrame) -> DataFrame:
         *PARTITION, "from_ms", "to_ms", "open", "isr_after", F.explode(missing).alias("broker")
     )
     back = F.coalesce(F.array_contains("isr_after", F.col("broker")), F.lit(False)) & ~F.col("open")
-    return islands(pieces.withColumn("returned", back), (*PARTITION, "broker"), {"returned": of_last("returned")})
+    named = pieces.withColumn("returned", back).drop("isr_after")
+    # The states of a partition do not overlap, and neither does what is made of them.
+    joined = joined_neighbours(named, (*PARTITION, "broker"), (), of_last=("open", "returned"))
+    return joined.where("from_ms < to_ms").withColumn("duration_ms", F.col("to_ms") - F.col("from_ms"))

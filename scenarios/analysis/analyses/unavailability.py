@@ -19,7 +19,7 @@ from kcsim.scenarios.analysis.analyses.analysis import (
 from kcsim.scenarios.analysis.analyses.history_tables import HistoryTables
 from kcsim.scenarios.analysis.analyses.intervals import islands, time_covered
 from kcsim.scenarios.analysis.analyses.state_intervals import PARTITION
-from kcsim.scenarios.analysis.engines.frames import DataFrame, F
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F, engine_in_use
 
 A_PARTITION = """\
 A partition counts from its first state, or the first fruitless try to elect a leader for it, to the deletion of its state,
@@ -90,7 +90,9 @@ def availability(history: HistoryTables) -> DataFrame:
         F.max("duration_ms").alias("longest_ms"),
     )
     counts = ("existing_ms", "unavailable_ms", "windows", "open_windows")
-    of_partitions = existing.join(lost, list(PARTITION), "left").na.fill(0)
+    of_partitions = engine_in_use().detached(
+        existing.join(lost, list(PARTITION), "left").na.fill(0)
+    )  # it is read three times
     summed = per_scope(of_partitions, counts, ("longest_ms",))
     at_once = time_covered(windows, ("batch", "run")).unionByName(
         time_covered(windows, ("batch", "run", "topic")), allowMissingColumns=True

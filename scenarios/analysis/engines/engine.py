@@ -30,8 +30,13 @@ class Engine(Protocol):
     def read_table(self, folder: Location, schema: Any) -> "DataFrame":
         """Return a table of a dataset. `schema`: its pyarrow.Schema, with `batch`."""
 
-    def detached(self, table: "DataFrame") -> "DataFrame":
-        """Compute a table, and return it without its query plan."""
+    def detached(self, table: "DataFrame", together: Sequence[str] = (), in_order: Sequence[str] = ()) -> "DataFrame":
+        """Compute a table, and return it without its query plan.
+
+        Args:
+            together: columns by which most analyses of the table group its rows: they are exchanged between tasks once, now.
+            in_order: the order of the rows with the same values of these columns.
+        """
 
     def small(self, table: "DataFrame") -> "DataFrame":
         """Return a table that is small enough for each executor to have a copy of it, marked as such."""

@@ -27,10 +27,12 @@ class SparkEngine:
     def read_table(self, folder: Location, schema: Any) -> DataFrame:
         return read_table(SparkSession.active(), folder, schema)
 
-    def detached(self, table: DataFrame) -> DataFrame:
+    def detached(self, table: DataFrame, together: Sequence[str] = (), in_order: Sequence[str] = ()) -> DataFrame:
         """See engine.Engine. On a cluster two executors have each part of the table, so that one of them may be lost."""
         has_one_executor = is_in_this_process(table.sparkSession.sparkContext.master or "")
         level = StorageLevel.MEMORY_AND_DISK if has_one_executor else StorageLevel.MEMORY_AND_DISK_2
+        if together:
+            table = table.repartition(*together).sortWithinPartitions(*together, *in_order)
         return table.localCheckpoint(storageLevel=level)
 
     def small(self, table: DataFrame) -> DataFrame:

@@ -39,6 +39,9 @@ OURS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.ui.showConsoleProgress": "false",
+    # The tables that the analyses share are kept serialized. Java's serialization took a fifth of the executors' time.
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryoserializer.buffer.max": "1g",  # the largest object, such as the rows that a task returns; else 64 MB
 }
 ON_THIS_MACHINE = {
     "spark.ui.enabled": "false",
@@ -50,7 +53,7 @@ ON_THIS_MACHINE = {
     "spark.executor.heartbeatInterval": "2s",  # a heartbeat tells how many rows a task has read
 }
 PARTITIONS_PER_CORE = 2
-"""Parts of a shuffle on this machine; Spark's default of 200 is meant for a cluster."""
+"""Parts of a shuffle on this machine; Spark's default of 200 is meant for a cluster. Little data has one for each core."""
 LITTLE_BYTES = 250_000_000
 """Bytes of Parquet, of some ten million events: for less of them FOR_LITTLE_DATA is better, on a few cores."""
 LEAST_MEMORY, MOST_MEMORY = 1 * 2**30, 16 * 2**30
@@ -59,8 +62,9 @@ MEMORY_PER_BYTE = 16
 FOR_LITTLE_DATA = {
     # Code runs too seldom for the optimising compiler, and the parallel collector takes less of the processor than G1.
     # When Python fails in a streaming query, Spark applies a recursive pattern to its message, which may be long: with the
-    # usual megabyte of stack, the query's thread ends there, and does not say why.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC -Xss64m",
+    # usual megabyte of stack, the query's thread ends there, and does not say why. Without the optimising compiler, Java
+    # reserves less memory for compiled code than all analyses take.
+    "spark.driver.extraJavaOptions": ("-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC -Xss64m"),
     # The shuffles are small from the beginning: to plan the rest of a query anew after each of them saves nothing.
     "spark.sql.adaptive.enabled": "false",
 }
@@ -130,7 +134,8 @@ def _for_amount(master: str, bytes_read: int | None) -> Mapping[str, str]:
     if bytes_read is None or bytes_read >= LITTLE_BYTES or not is_in_this_process(master):
         return {}
     # 0: Python reads the data, and how many rows of it come to Spark is not known.
-    return FOR_TINY_DATA if 0 < bytes_read < TINY_BYTES else FOR_LITTLE_DATA
+    settings = FOR_TINY_DATA if 0 < bytes_read < TINY_BYTES else FOR_LITTLE_DATA
+    return {**settings, "spark.sql.shuffle.partitions": str(cores_of(master))}
 
 
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:

@@ -35,7 +35,8 @@ class DuckDbEngine:
     def read_table(self, folder: Location, schema: Any) -> Any:
         return reading.read_table(self.queries, folder, schema)
 
-    def detached(self, table: Any) -> Any:
+    def detached(self, table: Any, together: Sequence[str] = (), in_order: Sequence[str] = ()) -> Any:
+        """See engine.Engine. DuckDB groups and sorts the rows again; no order of them would help it."""
         name = self.queries.next_name("t")
         self.queries.connection.execute(f"CREATE TEMP TABLE {name} AS {table.sql}")
         return self.queries.table(name)

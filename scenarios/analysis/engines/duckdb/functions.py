@@ -185,7 +185,7 @@ def map_from_entries(column: Given) -> SqlColumn:
 
 
 def count(column: Given) -> Call:
-    return call("count(*)" if column == "*" and isinstance(column, str) else f"count({named(column).sql})")
+    return call("count(*)" if isinstance(column, str) and column == "*" else f"count({named(column).sql})")
 
 
 def count_distinct(*columns: Given) -> Call:
