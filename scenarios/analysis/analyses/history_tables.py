@@ -1,6 +1,8 @@
 """A history to be analysed: its two tables, the scope of the analysis, and the tables that the analyses share."""
 
 from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -9,7 +11,7 @@ from kcsim.scenarios.analysis.analyses.recorded import recorded_transitions
 from kcsim.scenarios.analysis.analyses.scope import Scope
 from kcsim.scenarios.analysis.analyses.unavailability_windows import windows
 from kcsim.scenarios.analysis.engines.engine import FoldBatches
-from kcsim.scenarios.analysis.engines.frames import Column, DataFrame, F, engine_in_use
+from kcsim.scenarios.analysis.engines.frames import DataFrame, F, engine_in_use
 from kcsim.scenarios.analysis.tables.location import Location
 
 FEW_RUNS = 1_000
@@ -57,8 +59,17 @@ class HistoryTables:
         self._transitions = transitions
         self._computed: dict[Callable[[Self], DataFrame], DataFrame] = {}
 
-    def restricted(self, rows: Column, scope: Scope) -> Self:
-        """Return the part of the history that satisfies a condition on batch and run, with a scope of its own."""
+    def of_run(self, batch: str, run: str, bucket_ms: int) -> Self:
+        """Return the history of one run, with another width of buckets.
+
+        Where it is the only run, the tables that have been computed so far are those of the run, too.
+        """
+        scope = replace(self.scope, bucket_ms=bucket_ms)
+        if self.ends.limit(2).count() == 1:
+            same = copy(self)
+            same.scope, same._computed = scope, {}  # what is computed for an analysis may depend on the width
+            return same
+        rows = (F.col("batch") == batch) & (F.col("run") == run)
         kept = KeptTables(*(None if table is None else table.where(rows) for table in self._kept))
         return type(self)(self.events.where(rows), self.all_transitions.where(rows), scope, kept)
 

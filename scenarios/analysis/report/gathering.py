@@ -1,7 +1,6 @@
 """Computes the analyses of a report, one after the other, and takes from each what a page can hold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
@@ -172,7 +171,7 @@ def _focus(history: HistoryTables, wanted: tuple[str | None, str | None], report
     is_it = (F.col("batch") == worst.batch) & (F.col("run") == worst.run)
     (ends,) = history.ends.where(is_it).collect()
     bucket_ms = round_step_ms(max(1, ends.end_ms), BUCKETS)
-    shown = history.restricted(is_it, replace(history.scope, bucket_ms=bucket_ms))
+    shown = history.of_run(worst.batch, worst.run, bucket_ms)
     over_time = {}
     for name in OVER_TIME:
         report_progress(f"{name} over time")

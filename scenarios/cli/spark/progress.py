@@ -27,22 +27,22 @@ def progress(spark: "SparkSession", what: str) -> Iterator[Doing]:
 @contextmanager
 def progress_in_time(what: str) -> Iterator[Doing]:
     """Report for how long the command has run, for as long as the context lasts."""
-    began = time.monotonic()
-    with _reported(what, lambda: f"{time.monotonic() - began:.0f} s") as doing:
+    with _reported(what, lambda: "") as doing:
         yield doing
 
 
 @contextmanager
-def _reported(what: str, seen: Callable[[], str]) -> Iterator[Doing]:
-    """Print lines of what is being done and what is seen of it; none where nothing is seen."""
-    is_over, doing = threading.Event(), [what]
+def _reported(what: str, seen: Callable[[], str | None]) -> Iterator[Doing]:
+    """Print lines of what is being done, what is seen of it, and for how long it has run; none where `seen` returns None."""
+    is_over, doing, began = threading.Event(), [what], time.monotonic()
 
     def print_progress() -> None:
         seconds = SECONDS_TO_FIRST_LINE
         while not is_over.wait(seconds):
             seconds = SECONDS_BETWEEN_LINES
-            if line := seen():
-                print(f"{doing[0]}: {line}", file=sys.stderr, flush=True)
+            if (line := seen()) is not None:
+                time_run = f"{time.monotonic() - began:.0f} s"
+                print(f"{doing[0]}: {f'{line}, {time_run}' if line else time_run}", file=sys.stderr, flush=True)
 
     def set_doing(name: str) -> None:
         doing[0] = f"{what}: {name}"
@@ -56,8 +56,8 @@ def _reported(what: str, seen: Callable[[], str]) -> Iterator[Doing]:
         reporter.join()
 
 
-def _line(store: Any) -> str:
-    """Return the sums over the running stages; empty if none runs."""
+def _line(store: Any) -> str | None:
+    """Return the sums over the running stages; None if none runs."""
     from kcsim.scenarios.analysis.tables.job_errors import SPARK_ERRORS
 
     try:
@@ -66,7 +66,7 @@ def _line(store: Any) -> str:
         rows = sum(stage.inputRecords() + stage.shuffleReadRecords() for stage in stages)
         done, of = sum(stage.numCompleteTasks() for stage in stages), sum(stage.numTasks() for stage in stages)
     except SPARK_ERRORS:  # the session ends
-        return ""
+        return None
     if not stages:
-        return ""
+        return None
     return f"{done} of {of} tasks" if not rows else f"{rows:,} rows read, {done} of {of} tasks"

@@ -2,7 +2,7 @@
 
 import re
 
-PROGRESS = re.compile(r"^[a-z]+(?:: [a-z-]+)?: (?:(?:[\d,]+ rows read, )?\d+ of \d+ tasks|\d+ s)\n", re.MULTILINE)
+PROGRESS = re.compile(r"^[a-z]+(?:: [a-z-]+)?: (?:(?:[\d,]+ rows read, )?\d+ of \d+ tasks, )?\d+ s\n", re.MULTILINE)
 
 
 def without_progress(stderr: str) -> str:
