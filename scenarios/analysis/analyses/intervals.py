@@ -49,7 +49,9 @@ def islands(pieces: DataFrame, key: Sequence[str], carried: Mapping[str, Column]
     )
 
 
-def joined_neighbours(pieces: DataFrame, of: Sequence[str], same: Sequence[str], of_last: Sequence[str] = ()) -> DataFrame:
+def joined_neighbours(
+    pieces: DataFrame, of: Sequence[str], same: Sequence[str] = (), of_last: Sequence[str] = ()
+) -> DataFrame:
     """Join intervals of the same thing that touch and agree in some columns. Unlike islands(), it knows no overlaps.
 
     Args:

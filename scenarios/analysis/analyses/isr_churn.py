@@ -32,12 +32,12 @@ def isr_moves(history: HistoryTables) -> DataFrame:
         F.transform(left, lambda b: F.struct(b.alias("broker"), F.lit(True).alias("left"))),
         F.transform(joined, lambda b: F.struct(b.alias("broker"), F.lit(False).alias("left"))),
     )
-    changed = history.state_intervals.where(_is_change())
+    changed = history.state_intervals.where(_is_isr_change())
     exploded = changed.select(*PARTITION, "t_ms", _is_by_leader().alias("by_leader"), F.explode(moves).alias("m"))
     return exploded.select(*PARTITION, "t_ms", "m.broker", "m.left", "by_leader")
 
 
-def _is_change() -> Column:
+def _is_isr_change() -> Column:
     """Return whether a state interval begins with another ISR than the one before had."""
     return F.col("is_change") & F.col("isr_before").isNotNull() & (F.col("isr") != F.col("isr_before"))
 
@@ -85,7 +85,7 @@ ISR_CHURN = Analysis(
 
 def isr_churn_partitions(history: HistoryTables) -> DataFrame:
     """Count shrinks and expansions by partition."""
-    shrinks, expands = (_is_change() & (F.size(moved) > 0) for moved in _left_and_joined())
+    shrinks, expands = (_is_isr_change() & (F.size(moved) > 0) for moved in _left_and_joined())
     under = F.when(F.col("in_sync") < F.col("wanted"), F.col("to_ms") - F.col("from_ms")).otherwise(0)
     counted = history.state_intervals.groupBy(*PARTITION).agg(
         _times(shrinks).alias("shrinks"),

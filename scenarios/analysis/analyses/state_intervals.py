@@ -223,5 +223,5 @@ def out_of_sync(of_partitions: DataFrame) -> DataFrame:
     back = F.coalesce(F.array_contains("isr_after", F.col("broker")), F.lit(False)) & ~F.col("open")
     named = pieces.withColumn("returned", back).drop("isr_after")
     # The states of a partition do not overlap, and neither does what is made of them.
-    joined = joined_neighbours(named, (*PARTITION, "broker"), (), of_last=("open", "returned"))
+    joined = joined_neighbours(named, (*PARTITION, "broker"), of_last=("open", "returned"))
     return joined.where("from_ms < to_ms").withColumn("duration_ms", F.col("to_ms") - F.col("from_ms"))

@@ -90,9 +90,8 @@ def availability(history: HistoryTables) -> DataFrame:
         F.max("duration_ms").alias("longest_ms"),
     )
     counts = ("existing_ms", "unavailable_ms", "windows", "open_windows")
-    of_partitions = engine_in_use().detached(
-        existing.join(lost, list(PARTITION), "left").na.fill(0)
-    )  # it is read three times
+    # Its sums read it three times.
+    of_partitions = engine_in_use().detached(existing.join(lost, list(PARTITION), "left").na.fill(0))
     summed = per_scope(of_partitions, counts, ("longest_ms",))
     at_once = time_covered(windows, ("batch", "run")).unionByName(
         time_covered(windows, ("batch", "run", "topic")), allowMissingColumns=True

@@ -64,7 +64,7 @@ FOR_LITTLE_DATA = {
     # When Python fails in a streaming query, Spark applies a recursive pattern to its message, which may be long: with the
     # usual megabyte of stack, the query's thread ends there, and does not say why. Without the optimising compiler, Java
     # reserves less memory for compiled code than all analyses take.
-    "spark.driver.extraJavaOptions": ("-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC -Xss64m"),
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseParallelGC -Xss64m",
     # The shuffles are small from the beginning: to plan the rest of a query anew after each of them saves nothing.
     "spark.sql.adaptive.enabled": "false",
 }
@@ -131,22 +131,26 @@ def _of_object_stores() -> dict[str, str]:
 
 
 def _for_amount(master: str, bytes_read: int | None) -> Mapping[str, str]:
-    if bytes_read is None or bytes_read >= LITTLE_BYTES or not is_in_this_process(master):
+    if not _is_little(master, bytes_read):
         return {}
     # 0: Python reads the data, and how many rows of it come to Spark is not known.
-    settings = FOR_TINY_DATA if 0 < bytes_read < TINY_BYTES else FOR_LITTLE_DATA
-    return {**settings, "spark.sql.shuffle.partitions": str(cores_of(master))}
+    return FOR_TINY_DATA if 0 < (bytes_read or 0) < TINY_BYTES else FOR_LITTLE_DATA
+
+
+def _is_little(master: str, bytes_read: int | None) -> bool:
+    return bytes_read is not None and bytes_read < LITTLE_BYTES and is_in_this_process(master)
 
 
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:
     if _is_submitted() or is_active() or not is_on_this_machine(master):
         return {**OURS, **_of_object_stores()}
+    partitions_per_core = 1 if _is_little(master, bytes_read) else PARTITIONS_PER_CORE
     warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
     return {
         **OURS,
         **_of_object_stores(),
         **ON_THIS_MACHINE,
-        "spark.sql.shuffle.partitions": str(PARTITIONS_PER_CORE * cores_of(master)),
+        "spark.sql.shuffle.partitions": str(partitions_per_core * cores_of(master)),
         "spark.driver.memory": f"{driver_memory(bytes_read, memory_limit()) // 2**20}m",
         "spark.sql.warehouse.dir": warehouse.as_uri(),
     }

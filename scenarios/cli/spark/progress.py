@@ -41,8 +41,8 @@ def _reported(what: str, seen: Callable[[], str | None]) -> Iterator[Doing]:
         while not is_over.wait(seconds):
             seconds = SECONDS_BETWEEN_LINES
             if (line := seen()) is not None:
-                time_run = f"{time.monotonic() - began:.0f} s"
-                print(f"{doing[0]}: {f'{line}, {time_run}' if line else time_run}", file=sys.stderr, flush=True)
+                parts = filter(None, (line, f"{time.monotonic() - began:.0f} s"))
+                print(f"{doing[0]}: {', '.join(parts)}", file=sys.stderr, flush=True)
 
     def set_doing(name: str) -> None:
         doing[0] = f"{what}: {name}"
