@@ -423,6 +423,27 @@ class Cluster:
         """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
         return await self._controller_requests.elect_leaders(election_type, partitions)
 
+    def brokers_without_metadata(self) -> str | None:
+        """Return a sentence about running brokers whose metadata lack a live controller or a running broker.
+
+        None if there is none. librdkafka's admin client asks a broker for the controller, and a broker without one in its
+        metadata makes it wait for its next refresh of metadata, minutes later.
+        """
+        running = self._running_brokers()
+        missing = {
+            broker_id
+            for broker_id, (broker, _) in running.items()
+            if not all(map(broker.metadata.is_alive, {*running, broker.metadata.controller_id}))
+        }
+        return f"metadata are incomplete on {', '.join(f'broker-{one}' for one in sorted(missing))}" if missing else None
+
+    def _running_brokers(self) -> dict[BrokerId, tuple[Broker, Process]]:
+        return {
+            BrokerId(slot.spec.broker_id): (slot.broker, slot.process)
+            for slot in self._slots
+            if slot.broker is not None and slot.process is not None and slot.process.state is ProcessState.RUNNING
+        }
+
     def _active_controller(self) -> tuple[Broker, Process]:
         holder = self.state.controller_id
         if holder is None:
@@ -436,11 +457,7 @@ class Cluster:
 
         It is another one if a person has written a broker's id into /controller.
         """
-        running = {
-            slot.spec.broker_id: (slot.broker, slot.process)
-            for slot in self._slots
-            if slot.broker is not None and slot.process is not None and slot.process.state is ProcessState.RUNNING
-        }
+        running = self._running_brokers()
         named = {broker.metadata.controller_id for broker, _ in running.values()}
         only = named.pop() if len(named) == 1 else None
         return self._active_controller() if only not in running else running[only]

@@ -205,6 +205,10 @@ class ClusterForTest:
 
         return self.wait_until(controller, within_s, f"a controller{f' other than {other_than}' if other_than else ''}")
 
+    def wait_for_metadata(self, within_s: float = CLUSTER_WITHIN_S) -> None:
+        """Wait until the metadata of every running broker name a live controller and all running brokers."""
+        self.call(lambda cluster: cluster.wait_until(cluster.brokers_without_metadata, _ms(within_s)))
+
     def wait_for_leader(
         self, topic: str, partition: int = 0, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S
     ) -> str:

@@ -49,6 +49,8 @@ class ClusterFactory:
     ) -> ClusterForTest:
         """Make a cluster, start its brokers, and wait until one of them is the controller.
 
+        On a real ZooKeeper, where Kafka's clients reach the brokers, wait until the metadata of every broker name it, too.
+
         Args:
             brokers: how many (ids 1, 2, …), or a list of {"id": …, "rack": …}.
             racks: number of racks to spread the brokers over.
@@ -70,6 +72,8 @@ class ClusterFactory:
         if start:
             cluster.start()
             cluster.wait_for_controller()
+            if not cluster.is_simulated:
+                cluster.wait_for_metadata()
         return cluster
 
     def _check_faults(self, cluster: ClusterForTest) -> None:

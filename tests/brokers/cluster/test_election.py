@@ -10,10 +10,12 @@ from kcsim.eventlog.events import EventKind
 from kcsim.eventlog.run_actions import ClusterError
 from tests.brokers.cluster.environments import (
     FAST_TWINS,
+    SIMULATED,
     TWINS,
     WITHIN_MS,
     controller_of,
     find,
+    kill_and_expire,
     play,
     start_and_elect,
     until_found,
@@ -37,6 +39,25 @@ def test_the_first_controller_of_a_fresh_cluster_has_epoch_1_and_version_1(on: s
 
     (won,) = find(play(script, on=on), EventKind.ELECTION_WON)
     assert (won.controller_epoch, won.controller_epoch_zk_version) == (1, 1)
+
+
+def test_a_cluster_says_which_brokers_have_no_complete_metadata(on: str) -> None:
+    """Clients find the controller through any broker, so they are better made after every broker knows it."""
+
+    async def script(cluster: Cluster) -> None:
+        assert cluster.brokers_without_metadata() is None, "none runs"
+        await start_and_elect(cluster)
+        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+        controller = controller_of(cluster)
+        await kill_and_expire(cluster, controller)
+        await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
+        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+        await cluster.start((controller,))
+        seen = cluster.brokers_without_metadata()
+        assert on != SIMULATED or seen == f"metadata are incomplete on {', '.join(cluster.broker_names)}"
+        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+
+    play(script, on=on)
 
 
 def test_all_others_lose_and_wait(on: str) -> None:
