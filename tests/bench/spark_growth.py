@@ -2,8 +2,8 @@
 
 Each command is started as a user starts it, with JVM and imports; what it writes is what the next one reads. The analyses
 are computed from the replayed transitions on both engines. An analysis is charged for the tables that it is the first to
-need. spark-growth=EVENTS is the size of the largest history (10 million; at least 2): 100 million take hours and 10 GB of
-disk.
+need; on Spark, which computes several at a time, for its waiting for them and for the processors, too.
+spark-growth=EVENTS is the size of the largest history (10 million; at least 2): 100 million take hours and 10 GB of disk.
 """
 
 import itertools

@@ -1,13 +1,15 @@
 """What the analyses need of the engine that computes them, beyond tables and columns."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
 from kcsim.scenarios.analysis.tables.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+T = TypeVar("T")
 
 FoldBatches = Callable[[Iterator[Any]], Iterator[Any]]
 """From the record batches (pyarrow) of a table to those of another."""
@@ -53,6 +55,13 @@ class Engine(Protocol):
         self, table: "DataFrame", in_order: Callable[["DataFrame"], "DataFrame"], most: int
     ) -> tuple[list[Any], int]:
         """Return the first rows of a table in an order, and how many rows it has. The table is computed once."""
+
+    def results(self, computations: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """Yield what functions that compute tables return, in their order.
+
+        Several may run at a time, in threads in which this engine is in use. The first exception of one is raised, and no
+        further one is started.
+        """
 
     def write_counted(self, table: "DataFrame", folder: Location) -> int:
         """Write a table as Parquet to a new folder, and return how many rows it has. The table is computed once."""

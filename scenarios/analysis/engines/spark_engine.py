@@ -1,7 +1,12 @@
 """The engine Spark: the tables are PySpark's own, in the active session."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeVar
+from uuid import uuid4
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
@@ -9,10 +14,16 @@ from pyspark.sql import DataFrame, Observation, SparkSession, Window, functions
 from kcsim.scenarios.analysis.engines.engine import FoldBatches
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
 from kcsim.scenarios.analysis.tables.events_table import spark_schema
+from kcsim.scenarios.analysis.tables.job_errors import SPARK_ERRORS
 from kcsim.scenarios.analysis.tables.location import Location
 from kcsim.scenarios.analysis.tables.reading import read_events, read_table
 from kcsim.scenarios.analysis.tables.spark_session import is_in_this_process
 from kcsim.scenarios.analysis.tables.writing import write_counted
+
+T = TypeVar("T")
+
+AT_A_TIME = 8
+"""Computations at a time: while Spark plans one in the driver, by a single thread, the tasks of another run."""
 
 
 class SparkEngine:
@@ -47,5 +58,27 @@ class SparkEngine:
         observed = table.observe(counted, functions.count(functions.lit(1)).alias("rows"))
         return in_order(observed).limit(most).collect(), int(counted.get["rows"])
 
+    def results(self, computations: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """See engine.Engine. Several at a time: to plan a query takes one thread, and often as long as to run it."""
+        session, group = SparkSession.active(), f"kcsim-{uuid4()}"
+        with ThreadPoolExecutor(AT_A_TIME, "computation", partial(_join_session, session, group)) as threads:
+            pending = [threads.submit(copy_context().run, compute) for compute in computations]
+            try:
+                for one in pending:
+                    yield one.result()
+            except BaseException:
+                for one in pending:
+                    one.cancel()
+                with suppress(*SPARK_ERRORS):  # the JVM may have ended
+                    session.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
+                raise
+
     def write_counted(self, table: DataFrame, folder: Location) -> int:
         return write_counted(table, folder)
+
+
+def _join_session(session: SparkSession, group: str) -> None:
+    """Make a session the active one of this thread, in which Spark's defaults hold otherwise, and its jobs one group."""
+    assert session._jvm is not None
+    SparkSession._get_j_spark_session_class(session._jvm).setActiveSession(session._jsparkSession)
+    session.sparkContext.setJobGroup(group, "computations")

@@ -1,6 +1,7 @@
-"""Computes the analyses of a report, one after the other, and takes from each what a page can hold."""
+"""Computes the analyses of a report, and takes from each what a page can hold."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from kcsim.scenarios.analysis.analyses.analysis import Analysis
@@ -47,19 +48,23 @@ def gather(
         dataset: the name of the dataset on the page.
         left_out: what could not be read, in sentences.
         wanted: batch and run to be shown over time; None: the worst.
-        report_progress: called with the name of each analysis before it is computed.
+        report_progress: called with the name of what is waited for.
     """
-    report_progress("unavailability")
-    unavailability = _spread(history.unavailable.select((F.col("to_ms") - F.col("from_ms")).alias("ms")))
-    report_progress("the whole")
-    totals = _totals(history)
-    focus = _focus(history, wanted, report_progress)
-    tables = {}
-    for name in TABLES:
+    parts: Mapping[str, Callable[[], Any]] = {
+        "unavailability": lambda: _spread(history.unavailable.select((F.col("to_ms") - F.col("from_ms")).alias("ms"))),
+        "the whole": lambda: _totals(history),
+        "one run over time": lambda: _focus(history, wanted),
+        "recovery": lambda: _spread(ANALYSES["recoveries"].table(history).select(F.col("to_leader_ms").alias("ms"))),
+        "elections by trigger": lambda: _elections(history),
+        "faults": lambda: _faults(history),
+        **{f"table {name}": partial(_table, ANALYSES[name], history) for name in TABLES},
+    }
+    results = history.results(list(parts.values()))
+    computed = {}
+    for name in parts:
         report_progress(name)
-        tables[name] = _table(ANALYSES[name], history, SCOPES if name == "availability" else (None,))
-    report_progress("recovery")
-    recovery = _spread(ANALYSES["recoveries"].table(history).select(F.col("to_leader_ms").alias("ms")))
+        computed[name] = next(results)
+    unavailability, totals, focus, recovery, elections, faults, *tables = computed.values()
     return Contents(
         dataset,
         version,
@@ -68,15 +73,16 @@ def gather(
         focus,
         unavailability,
         recovery,
-        _elections(history),
-        _faults(history),
-        tables,
+        elections,
+        faults,
+        dict(zip(TABLES, tables, strict=True)),
         tuple(left_out),
     )
 
 
-def _table(analysis: Analysis, history: HistoryTables, scopes: Sequence[str | None]) -> contents.Table:
-    """Return the first rows of an analysis; where there are several scopes, the first rows of each."""
+def _table(analysis: Analysis, history: HistoryTables) -> contents.Table:
+    """Return the first rows of an analysis; of availability, which has several scopes, the first rows of each."""
+    scopes: Sequence[str | None] = SCOPES if analysis.name == "availability" else (None,)
     total, rows = 0, []
     for scope in scopes:
         table = analysis.table(history)
@@ -159,7 +165,7 @@ def _one(table: DataFrame) -> dict[str, Any]:
     return row.asDict()
 
 
-def _focus(history: HistoryTables, wanted: tuple[str | None, str | None], report_progress: ReportProgress) -> Focus | None:
+def _focus(history: HistoryTables, wanted: tuple[str | None, str | None]) -> Focus | None:
     """Return the run that is shown over time, and its figures; None if no run matches `wanted`."""
     batch, run = wanted
     rows = ANALYSES["availability"].table(history).where("scope = 'cluster'")
@@ -172,10 +178,7 @@ def _focus(history: HistoryTables, wanted: tuple[str | None, str | None], report
     (ends,) = history.ends.where(is_it).collect()
     bucket_ms = round_step_ms(max(1, ends.end_ms), BUCKETS)
     shown = history.of_run(worst.batch, worst.run, bucket_ms)
-    over_time = {}
-    for name in OVER_TIME:
-        report_progress(f"{name} over time")
-        over_time[name] = _in_order(ANALYSES[name], shown)
+    over_time = {name: _in_order(ANALYSES[name], shown) for name in OVER_TIME}
     return Focus(worst.batch, worst.run, ends.end_ms, bucket_ms, over_time)
 
 

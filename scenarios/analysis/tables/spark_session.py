@@ -50,6 +50,8 @@ ON_THIS_MACHINE = {
     # Spark describes each plan anew whenever it changes, for a page that is off.
     "spark.sql.maxPlanStringLength": "2000",
     "spark.sql.ui.explainMode": "simple",
+    # PySpark looks up the place in our code for each operation on a table, for messages of errors that nobody is shown.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.executor.heartbeatInterval": "2s",  # a heartbeat tells how many rows a task has read
 }
 PARTITIONS_PER_CORE = 2

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Sequence
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -198,12 +199,17 @@ def _write(analyses: "Sequence[Analysis]", history: "HistoryTables", out: Place,
     from kcsim.scenarios.analysis.tables.dataset import being_written
     from kcsim.scenarios.cli.spark.analyse_text import aligned
 
+    def write(analysis: "Analysis", folder: Place) -> tuple[int, float]:
+        began = time.monotonic()
+        rows = history.write_counted(analysis.table(history), folder / analysis.name)
+        return rows, round(time.monotonic() - began, 1)
+
     summary = []
     with being_written(out) as folder:
+        results = history.results([partial(write, analysis, folder) for analysis in analyses])
         for analysis in analyses:
             doing(analysis.name)
-            began = time.monotonic()
-            rows = history.write_counted(analysis.table(history), folder / analysis.name)
-            summary.append((analysis.name, rows, round(time.monotonic() - began, 1)))
+            rows, seconds = next(results)
+            summary.append((analysis.name, rows, seconds))
             print(f"{analysis.name}: {rows} rows", file=sys.stderr)
     print("\n".join(aligned(("analysis", "rows", "seconds"), summary)))

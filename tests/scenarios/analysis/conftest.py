@@ -18,8 +18,6 @@ SMALL = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # Otherwise each call of a column function is recorded with its source line, for error messages.
-    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Otherwise each hash table and each sort takes up to 64 MiB, and most of the time goes into clearing them.
     "spark.buffer.pageSize": "1m",
     # Java's optimising compiler and the verification of Spark's own classes cost more than they save, too.

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -14,6 +14,8 @@ from kcsim.scenarios.analysis.engines.engine import FoldBatches
 from kcsim.scenarios.analysis.tables.event_tables import EventTables
 from kcsim.scenarios.analysis.tables.location import Location, RemotePath, parquet_writer
 from kcsim.scenarios.analysis.tables.memory_limit import memory_limit
+
+T = TypeVar("T")
 
 SHARE_OF_MEMORY = 0.5
 """How much of the memory DuckDB may use; with more to do it writes to a temporary folder."""
@@ -53,6 +55,10 @@ class DuckDbEngine:
     def first_rows(self, table: Any, in_order: Callable[[Any], Any], most: int) -> tuple[list[ResultRow], int]:
         computed: SqlFrame = self.detached(table)
         return in_order(computed).limit(most).collect(), computed.count()
+
+    def results(self, computations: Sequence[Callable[[], T]]) -> Iterator[T]:
+        """See engine.Engine. One after the other: each uses all cores."""
+        return (compute() for compute in computations)
 
     def write_counted(self, table: Any, folder: Location) -> int:
         folder.mkdir()
