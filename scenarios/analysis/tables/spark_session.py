@@ -56,6 +56,8 @@ ON_THIS_MACHINE = {
 }
 PARTITIONS_PER_CORE = 2
 """Parts of a shuffle on this machine; Spark's default of 200 is meant for a cluster. Little data has one for each core."""
+BYTES_PER_PARTITION = 128_000_000
+"""Bytes of Parquet for each part of a shuffle, so that the memory of a task holds a part however much data there is."""
 LITTLE_BYTES = 250_000_000
 """Bytes of Parquet, of some ten million events: for less of them FOR_LITTLE_DATA is better, on a few cores."""
 LEAST_MEMORY, MOST_MEMORY = 1 * 2**30, 16 * 2**30
@@ -146,16 +148,21 @@ def _is_little(master: str, bytes_read: int | None) -> bool:
 def _ours(master: str, bytes_read: int | None) -> dict[str, str]:
     if _is_submitted() or is_active() or not is_on_this_machine(master):
         return {**OURS, **_of_object_stores()}
-    partitions_per_core = 1 if _is_little(master, bytes_read) else PARTITIONS_PER_CORE
     warehouse = Path(tempfile.gettempdir(), "kcsim-spark-warehouse")  # Spark creates it for its first table; we have none
     return {
         **OURS,
         **_of_object_stores(),
         **ON_THIS_MACHINE,
-        "spark.sql.shuffle.partitions": str(partitions_per_core * cores_of(master)),
+        "spark.sql.shuffle.partitions": str(shuffle_partitions(master, bytes_read)),
         "spark.driver.memory": f"{driver_memory(bytes_read, memory_limit()) // 2**20}m",
         "spark.sql.warehouse.dir": warehouse.as_uri(),
     }
+
+
+def shuffle_partitions(master: str, bytes_read: int | None) -> int:
+    """Return the parts of a shuffle on this machine. Args: bytes_read: None: not known."""
+    per_core = 1 if _is_little(master, bytes_read) else PARTITIONS_PER_CORE
+    return max(per_core * cores_of(master), (bytes_read or 0) // BYTES_PER_PARTITION)
 
 
 def cores_of(master: str) -> int:

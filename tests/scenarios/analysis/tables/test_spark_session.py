@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kcsim.scenarios.analysis.tables.driver_jvm import DriverError, start_driver
-from kcsim.scenarios.analysis.tables.spark_session import driver_memory, spark_session
+from kcsim.scenarios.analysis.tables.spark_session import driver_memory, shuffle_partitions, spark_session
 from kcsim.zk.servers.java import find_java
 from tests.requirements import require
 from tests.scenarios.analysis.conftest import SMALL
@@ -167,6 +167,20 @@ def test_everything_is_bound_to_this_machine_only(spark: SparkSession) -> None:
 )
 def test_the_driver_takes_what_the_data_needs_and_at_most_a_quarter(bytes_read: int | None, limit: int, memory: int) -> None:
     assert driver_memory(bytes_read, limit) == memory
+
+
+@pytest.mark.parametrize(
+    ("master", "bytes_read", "parts"),
+    [
+        ("local[2]", None, 4),
+        ("local[2]", 1_000, 2),
+        ("local[2]", 10**9, 7),
+        ("local[8]", 10**9, 16),
+        ("local[2]", 10**10, 78),
+    ],
+)
+def test_a_shuffle_has_more_parts_for_more_data(master: str, bytes_read: int | None, parts: int) -> None:
+    assert shuffle_partitions(master, bytes_read) == parts
 
 
 def test_what_java_does_not_understand_is_reported(tmp_path: Path) -> None:
