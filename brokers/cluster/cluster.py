@@ -423,21 +423,22 @@ class Cluster:
         """Elect leaders for these partitions, or for all. Return a result for each. Raises: ClusterError."""
         return await self._controller_requests.elect_leaders(election_type, partitions)
 
-    def brokers_without_metadata(self) -> str | None:
+    def incomplete_metadata(self) -> str | None:
         """Return a sentence about running brokers whose metadata lack a live controller or a running broker.
 
         None if there is none. librdkafka's admin client asks a broker for the controller, and a broker without one in its
         metadata makes it wait for its next refresh of metadata, minutes later.
         """
         running = self._running_brokers()
-        missing = {
-            broker_id
-            for broker_id, (broker, _) in running.items()
+        incomplete = [
+            f"broker-{broker_id}"
+            for broker_id, (broker, _) in sorted(running.items())
             if not all(map(broker.metadata.is_alive, {*running, broker.metadata.controller_id}))
-        }
-        return f"metadata are incomplete on {', '.join(f'broker-{one}' for one in sorted(missing))}" if missing else None
+        ]
+        return f"metadata are incomplete on {', '.join(incomplete)}" if incomplete else None
 
     def _running_brokers(self) -> dict[BrokerId, tuple[Broker, Process]]:
+        """Return the brokers whose processes run, with these, by id."""
         return {
             BrokerId(slot.spec.broker_id): (slot.broker, slot.process)
             for slot in self._slots

@@ -207,7 +207,7 @@ class ClusterForTest:
 
     def wait_for_metadata(self, within_s: float = CLUSTER_WITHIN_S) -> None:
         """Wait until the metadata of every running broker name a live controller and all running brokers."""
-        self.call(lambda cluster: cluster.wait_until(cluster.brokers_without_metadata, _ms(within_s)))
+        self.call(lambda cluster: cluster.wait_until(cluster.incomplete_metadata, _ms(within_s)))
 
     def wait_for_leader(
         self, topic: str, partition: int = 0, other_than: str | None = None, within_s: float = CLUSTER_WITHIN_S

@@ -60,11 +60,11 @@ def gather(
         **{f"table {name}": partial(_table, ANALYSES[name], history) for name in TABLES},
     }
     results = history.results(list(parts.values()))
-    computed = {}
+    computed = []
     for name in parts:
         report_progress(name)
-        computed[name] = next(results)
-    unavailability, totals, focus, recovery, elections, faults, *tables = computed.values()
+        computed.append(next(results))
+    unavailability, totals, focus, recovery, elections, faults, *tables = computed
     return Contents(
         dataset,
         version,

@@ -85,9 +85,14 @@ def until_idle(log: EventLog) -> Callable[[], str | None]:
 
 
 async def start_and_elect(cluster: Cluster) -> str:
-    """Start every broker, wait until one has taken over as controller, and return its name."""
+    """Start every broker, wait until one has taken over as controller, and return its name.
+
+    Where clients reach the brokers, wait until every broker can tell them of all brokers and the controller, too.
+    """
     await cluster.start(cluster.broker_names)
     await cluster.wait_until(until_ready(cluster, 1), WITHIN_MS)
+    if cluster.bootstrap_servers is not None:
+        await cluster.wait_until(cluster.incomplete_metadata, WITHIN_MS)
     return controller_of(cluster)
 
 

@@ -64,7 +64,6 @@ def play_with_client(script: Callable[[Cluster, AdminClient], Coroutine[Any, Any
 
     async def play(cluster: Cluster) -> None:
         await start_and_elect(cluster)
-        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
         await script(cluster, client_of(cluster))
 
     play_with_ports(play)

@@ -45,17 +45,17 @@ def test_a_cluster_says_which_brokers_have_no_complete_metadata(on: str) -> None
     """Clients find the controller through any broker, so they are better made after every broker knows it."""
 
     async def script(cluster: Cluster) -> None:
-        assert cluster.brokers_without_metadata() is None, "none runs"
+        assert cluster.incomplete_metadata() is None, "none runs"
         await start_and_elect(cluster)
-        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+        await cluster.wait_until(cluster.incomplete_metadata, WITHIN_MS)
         controller = controller_of(cluster)
         await kill_and_expire(cluster, controller)
         await cluster.wait_until(until_ready(cluster, 2), WITHIN_MS)
-        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+        await cluster.wait_until(cluster.incomplete_metadata, WITHIN_MS)
         await cluster.start((controller,))
-        seen = cluster.brokers_without_metadata()
+        seen = cluster.incomplete_metadata()
         assert on != SIMULATED or seen == f"metadata are incomplete on {', '.join(cluster.broker_names)}"
-        await cluster.wait_until(cluster.brokers_without_metadata, WITHIN_MS)
+        await cluster.wait_until(cluster.incomplete_metadata, WITHIN_MS)
 
     play(script, on=on)
 

@@ -98,7 +98,7 @@ def test_the_first_failure_ends_the_other_computations(spark: SparkSession) -> N
 
     def begin() -> int:
         began.append(1)
-        return 0
+        return compute_for_long()
 
     later = [begin] * AT_A_TIME
     with pytest.raises(ValueError, match="no result"):
